@@ -71,7 +71,7 @@ def test_a_worker_process_of_another_version_is_refused_by_name(tmp_path: Path) 
 
     older = tmp_path / "older.py"
     older.write_text(
-        "import howsure.scale.summaries as s\n\ndef dask_setup(worker):\n    s.__version__ = '0.0.9'\n"
+        "import howsure.scale.parts as s\n\ndef dask_setup(worker):\n    s.__version__ = '0.0.9'\n"
     )
     hs.write(Predictions.from_confidence([0.9, 0.6], [1, 0]), tmp_path / "a.npz")
     message = f"a worker runs howsure 0.0.9, the driver {__version__}; install the same"

@@ -423,6 +423,14 @@ def test_a_probability_on_an_edge_belongs_to_the_bin_below(bins: int) -> None:
     assert find_bins(p, edges).tolist() == wanted
 
 
+@pytest.mark.parametrize("m", [1, 2, 3, 7, 10, 15, 49, 100, 1000])
+def test_bins_are_found_by_arithmetic(m: int) -> None:
+    edges = hs.equal_range(m).edges()
+    near = np.concatenate((edges, np.nextafter(edges, 2), np.nextafter(edges, -1), [5e-324]))
+    p = np.concatenate((near, np.random.default_rng(m).random(1000))).clip(0, 1)
+    assert find_bins(p, edges).tolist() == np.searchsorted(edges[1:-1], p).tolist()
+
+
 @pytest.mark.parametrize("kind", ["logits", "probs"])
 def test_cells_of_several_passes_are_those_of_their_mean(kind: str) -> None:
     rng = np.random.default_rng(2)

@@ -37,7 +37,7 @@ def cluster() -> Iterator[Cluster]:
         yield running
 
 
-def test_a_cluster_gives_the_same_bits_and_tells_of_each_part(
+def test_a_cluster_gives_the_same_and_tells_of_each_part(
     cluster: Cluster, tables: list[Path], prepared: Prepared, whole: PartResult, equal: Any
 ) -> None:
     seen: list[Any] = []

@@ -4,7 +4,6 @@ form.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -125,7 +124,7 @@ def test_loaded_and_streamed_reports_are_equal_in_every_form(
         streamed = hs.evaluate_files(paths, map=mapped)
         assert list(same(loaded.data, streamed.data)) == []
         assert streamed.data["streamed"]["left_out"] == {}
-        if name in ("logits", "words"):  # integer tallies and exact sums
+        if name == "words":  # made of integers only
             assert exactly(loaded.data) == exactly(streamed.data)
         alike = hs.Report(
             {
@@ -133,10 +132,9 @@ def test_loaded_and_streamed_reports_are_equal_in_every_form(
                 for key in loaded.data
             }
         )
-        for form in (
-            FORMS if name != "weights" else FORMS[:2]
-        ):  # weighted sums differ in the last digits
-            assert getattr(alike, form)() == getattr(loaded, form)()
+        for form in FORMS:
+            if form in ("to_text", "to_markdown"):  # the others show the last digits of float sums
+                assert getattr(alike, form)() == getattr(loaded, form)()
             assert getattr(streamed, form)()  # with its own provenance
 
 
@@ -159,7 +157,8 @@ def test_a_report_of_a_sum_is_that_of_the_whole() -> None:
         for i in (300, 0, 200, 100)
     ]
     one, two = Summary.of(preds), sum(parts[1:], parts[0])
-    assert json.dumps(one.losses) == json.dumps(two.losses)
+    for name, moments in one.losses.items():
+        assert two.losses[name] == pytest.approx(moments, rel=1e-12)
     assert one.suspects == two.suspects
     assert np.array_equal(one.sample, two.sample)
     assert all((one.tallies[name].score == two.tallies[name].score).all() for name in one.tallies)

@@ -1,1 +1,1 @@
-"""What every room stands on: checks, JSON, atomic writes, exact sums, optional imports."""
+"""What every room stands on: checks, JSON, atomic writes, optional imports."""

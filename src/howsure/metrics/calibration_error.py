@@ -11,7 +11,6 @@ import numpy as np
 
 from howsure._core import checks
 from howsure._core.checks import Array, Floats, Ints
-from howsure._core.exact import fixed_columns, fixed_sums, from_fixed
 from howsure._core.frozen import frozen
 from howsure.binning import Binning, adaptive, equal_range, equal_size, sum_bins
 from howsure.curves.reliability import bin_table, sum_squared_errors, tally_uncertainty
@@ -346,11 +345,10 @@ class ClassBinSums:
     """Summed probabilities, and samples of the class, in every bin of every class; `+` merges the
     sums of two parts.
 
-    Without weights probabilities are summed in fixed point (shape (2, k · bins)) and samples are
-    counted, so the sum of parts is the same to the last bit in any order.
+    Without weights samples are counted in whole numbers.
     """
 
-    claim: Array
+    claim: Floats
     true: Array
     weight: float  # of all samples
     k: int
@@ -365,10 +363,7 @@ class ClassBinSums:
 
     def mean_gap(self) -> float:
         """The class-wise ECE."""
-        claim = self.claim
-        if claim.ndim == 2:
-            claim = from_fixed(claim)
-        return float(np.abs(claim - self.true).sum() / self.weight / self.k)
+        return float(np.abs(self.claim - self.true).sum() / self.weight / self.k)
 
 
 def sum_classes(preds: Predictions, bins: int = 15) -> ClassBinSums:
@@ -398,7 +393,7 @@ def _sum_rows(preds: Predictions, part: slice, edges: Floats) -> ClassBinSums:
     large_probs: list[Array] = []
     large_cells: list[Array] = []
     large_weights: list[Array] = []
-    claim = np.zeros((2, cells), np.int64) if weight is None else np.zeros(cells)
+    claim = np.zeros(cells)
     for rows in iterate_chunks(len(labels), k * preds.samples):
         p = _read_probs(preds, slice(part.start + rows.start, part.start + rows.stop))
         y = labels[rows]
@@ -409,7 +404,7 @@ def _sum_rows(preds: Predictions, part: slice, edges: Floats) -> ClassBinSums:
         large_cells.append(find_bins(large_probs[-1], edges) + first_cell[large % k])
         flat[large] = 0.0
         if weight is None:
-            claim[:, ::bins] += fixed_columns(p)
+            claim[::bins] += p.sum(axis=0)
         else:
             w = weight[part][rows]
             large_weights.append(w[large // k])
@@ -417,7 +412,7 @@ def _sum_rows(preds: Predictions, part: slice, edges: Floats) -> ClassBinSums:
     at, values = np.concatenate(large_cells), np.concatenate(large_probs)
     own = np.concatenate(label_cells)
     if weight is None:
-        claim = claim + fixed_sums(at, values, cells)
+        claim += np.bincount(at, values, cells)
         true = np.bincount(own, minlength=cells)
         return ClassBinSums(claim=claim, true=true, weight=float(len(labels)), k=k)
     w = weight[part]

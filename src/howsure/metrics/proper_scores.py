@@ -10,7 +10,6 @@ import numpy as np
 
 from howsure import losses
 from howsure._core.checks import Floats, InputError
-from howsure._core.exact import mean
 from howsure.metrics.metric_facts import OutcomesWithMetric, metric
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.predictions import Predictions, needs_predictions
@@ -24,7 +23,7 @@ OtherLoss = Callable[[float], float]
 
 def _average(values: Floats, preds: Predictions) -> float:
     if preds.weight is None:
-        return mean(values)
+        return float(values.mean(dtype=np.float64))
     return float(np.average(values, weights=preds.weight))
 
 

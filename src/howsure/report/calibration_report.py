@@ -18,7 +18,6 @@ from howsure.calibrators.choice import (
     CALIBRATORS,
     CalibrationChange,
     Choice,
-    Contender,
     LimitedNumber,
     Metric,
     choose_calibrator,
@@ -139,6 +138,27 @@ class CalibrationReport:
         methods: dict[str, dict[str, float | None]] = {}
         for method, values in self.methods.items():
             methods[method] = {name: _drop_infinite(value) for name, value in values.items()}
+        choice: ChoiceData | None = None
+        if self.choice is not None:
+            table: dict[str, Candidate] = {}
+            for row in self.choice.table:
+                table[row.name] = {
+                    "value": _drop_infinite(row.value),
+                    "low": _drop_infinite(row.low),
+                    "high": _drop_infinite(row.high),
+                    "gain": build_number_data((row.gain, row.gain_low, row.gain_high)),
+                    "real": row.real,
+                    "behind": row.behind,
+                    "changed": row.changed,
+                    "note": row.note or None,
+                }
+            choice = {
+                "criterion": self.choice.criterion,
+                "folds": self.choice.folds,
+                "seed": self.choice.seed,
+                "winner": self.choice.winner,
+                "table": table,
+            }
         fitted = self.calibrator.fitted
         data: CalibrationData = {
             "method": self.method,
@@ -148,7 +168,7 @@ class CalibrationReport:
             "level": self.level,
             "metrics": build_change_data(self.changes),
             "methods": methods,
-            "choice": None if self.choice is None else _build_choice_data(self.choice),
+            "choice": choice,
             "findings": list(self.findings),
             "notes": list(self.notes),
             "lead": self.lead,
@@ -338,29 +358,6 @@ def build_number_data(number: LimitedNumber) -> NumberData:
 
 def _drop_infinite(x: float) -> float | None:
     return x if isfinite(x) else None
-
-
-def _build_choice_data(choice: Choice) -> ChoiceData:
-    return {
-        "criterion": choice.criterion,
-        "folds": choice.folds,
-        "seed": choice.seed,
-        "winner": choice.winner,
-        "table": {row.name: _build_candidate(row) for row in choice.table},
-    }
-
-
-def _build_candidate(row: Contender) -> Candidate:
-    return {
-        "value": _drop_infinite(row.value),
-        "low": _drop_infinite(row.low),
-        "high": _drop_infinite(row.high),
-        "gain": build_number_data((row.gain, row.gain_low, row.gain_high)),
-        "real": row.real,
-        "behind": row.behind,
-        "changed": row.changed,
-        "note": row.note or None,
-    }
 
 
 def format_number_cell(number: LimitedNumber, sign: str = "") -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
+from howsure.report.sums import sum_at
 
 LEAST_EXPECTED = 5.0  # rows of a value on each side for the test; rarer values are pooled
 NAMED_VALUES = 5  # that moved most
@@ -135,11 +136,6 @@ def compute_fisher_p(some: int, n: int, total: int, m: int) -> float:
     # Equal chances may differ in the last bits.
     as_uneven = chance <= chance[some - first] * (1 + 1e-6)
     return float(chance[as_uneven].sum() / chance.sum())
-
-
-def sum_at(at: Ints, values: Floats, size: int) -> Floats:
-    """The sum of the values at each of `size` places."""
-    return np.bincount(at, values, minlength=size).astype(np.float64)
 
 
 class ShareCells(NamedTuple):

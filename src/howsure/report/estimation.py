@@ -23,10 +23,10 @@ from howsure.report.drift import (
     ClassShares,
     ShareCells,
     estimate_class_shares,
-    sum_at,
 )
 from howsure.report.report import save_text
 from howsure.report.report_types import EstimateData, Number, PartData
+from howsure.report.sums import sum_at
 from howsure.uncertainty.means import student_quantile
 
 if TYPE_CHECKING:
@@ -253,8 +253,16 @@ def estimate(
         return replace(
             known, accuracy=nan, low=0.0, high=1.0, risk=nan, risk_low=0.0, risk_high=1.0, error=nan
         )
-    classes = _estimate_classes(job)
-    return replace(known, classes=classes, groups=_estimate_groups(job, by, reference_by))
+    # By answer: how many of the answers of each class are right.
+    classes: list[Part] = []
+    if job.reference.answer is not None and job.new.answer is not None:
+        given = np.bincount(job.new.answer, minlength=len(job.names)).tolist()
+        for i, name in enumerate(job.names):
+            if given[i]:
+                same = job.reference.answer == i
+                classes.append(job.estimate_part(name, same, job.new.answer == i))
+    groups = _estimate_groups(job, by, reference_by)
+    return replace(known, classes=tuple(classes), groups=groups)
 
 
 def check_comparable(reference: Predictions, new: Predictions) -> None:
@@ -637,19 +645,6 @@ def _list_blind_spots(
             "Rows of the new data that share their fate: the reference has no groups to learn it from."
         )
     return tuple(spots)
-
-
-def _estimate_classes(job: EstimationJob) -> tuple[Part, ...]:
-    """By answer: how many of the answers of each class are right."""
-    mine, theirs = job.reference.answer, job.new.answer
-    if mine is None or theirs is None:
-        return ()
-    given = np.bincount(theirs, minlength=len(job.names)).tolist()
-    return tuple(
-        job.estimate_part(name, mine == i, theirs == i)
-        for i, name in enumerate(job.names)
-        if given[i]
-    )
 
 
 def _estimate_groups(

@@ -34,9 +34,7 @@ from howsure.report.report_types import (
     SCHEMA,
     Changes,
     ClaimsTest,
-    CurveData,
     FindingData,
-    Metrics,
     Provenance,
     ReportData,
     ScoreData,
@@ -186,7 +184,10 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
         s.shape, t, many_labels=s.labels is not None, images=s.images is not None
     )
     numbers = measure_items(items, s, s.first, sure)
-    _add_anchors(numbers, s)
+    if numbers["aurc"]["value"] is not None:
+        # What a random and what the best order of these answers would give.
+        anchors = {"random": float(t.total / t.n), "best": metrics.optimal_aurc(t)}
+        numbers["aurc"]["anchors"] = anchors
 
     job.stage("findings")
     listed = [*request.notices, *find_all(build_case(s))]
@@ -201,12 +202,22 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
     others: dict[str, ScoreData] = {}
     for score in further:
         job.stage(score)
-        others[score] = _measure_further(s, score, sure)
+        others[score] = {
+            "metrics": measure_items(list_ranking_items(), s, score, sure),
+            "bands": list_bands(s.tallies[score]),
+            "odds_by_quantile": build_curve_data(curves.odds_by_quantile(s.tallies[score])),
+        }
 
     job.stage("pictures")
-    before = None
+    drawn, before = draw_curves(s), None
     if request.before is not None:
         before = Summary.of(request.before, [request.score])
+        for name, curve in draw_curves(before).items():
+            if name != "ideal_threshold_diagram":  # calibration does not change it
+                drawn[f"{name}_before"] = curve
+        if is_claim(before.tally):
+            corp = curves.corp(before.tally, band=False)
+            drawn["reliability_before"] = build_curve_data(corp.curve)
     names = s.shape.class_names
     data: ReportData = {
         "howsure": __version__,
@@ -229,7 +240,7 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
         "guarantees": promised,
         "metrics": numbers,
         "scores": others,
-        "curves": draw_curves(s) | _draw_curves_before(before),
+        "curves": drawn,
         # Pictures of whole images belong to the section of images, not to single pixels.
         "views": build_views(s, sure.level, None if s.images is not None else request.images),
         "binary": build_binary(s, sure.level, sure.seed, request.thresholds),
@@ -251,14 +262,6 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
     return Report(data)
 
 
-def _add_anchors(numbers: Metrics, s: Summary) -> None:
-    """Write beside the AURC what a random and what the best order of these answers would give."""
-    if numbers["aurc"]["value"] is not None:
-        risk = float(s.tally.total / s.tally.n)
-        anchors = {"random": risk, "best": metrics.optimal_aurc(s.tally)}
-        numbers["aurc"]["anchors"] = anchors
-
-
 def _test_claims(source: LimitSource, seed: int) -> ClaimsTest | None:
     """The test of calibration; None where the score is no claim, or where the test has no null
     distribution.
@@ -269,28 +272,6 @@ def _test_claims(source: LimitSource, seed: int) -> ClaimsTest | None:
         return ClaimsTest(**calibration_test(source, seed)._asdict())
     except InputError:  # a score outside [0, 1], unequal weights, one group
         return None
-
-
-def _measure_further(s: Summary, score: str, sure: Sureness) -> ScoreData:
-    """What is said of the order of a further score."""
-    t = s.tallies[score]
-    return {
-        "metrics": measure_items(list_ranking_items(), s, score, sure),
-        "bands": list_bands(t),
-        "odds_by_quantile": build_curve_data(curves.odds_by_quantile(t)),
-    }
-
-
-def _draw_curves_before(before: Summary | None) -> dict[str, CurveData]:
-    """Every curve before calibration."""
-    if before is None:
-        return {}
-    drawn = {f"{name}_before": curve for name, curve in draw_curves(before).items()}
-    del drawn["ideal_threshold_diagram_before"]  # calibration does not change it
-    if is_claim(before.tally):
-        corp = curves.corp(before.tally, band=False)
-        drawn["reliability_before"] = build_curve_data(corp.curve)
-    return drawn
 
 
 def _measure_changes(request: ReportRequest) -> Changes | None:

@@ -191,7 +191,22 @@ def check(
     sure = Sureness(level, seed).check()
     samples = Samples.of(preds, ["max_prob"])
     known = list_limitable(preds)
-    items = {limit.key: _find_item(limit, known) for limit in limits}
+    items: dict[str, CatalogueItem] = {}
+    for limit in limits:
+        key, name = limit.key, limit.name
+        if name in ARGUMENT_NAMES:
+            # A metric at the argument that was asked for is not in the catalogue.
+            metric = getattr(metrics, name)
+            measure = partial(metric, **{ARGUMENT_NAMES[name]: limit.argument})
+            items[key] = make_item(
+                key, RANK, key, says="", needs="order", metric=metric, measure=measure
+            )
+        elif name in known:
+            items[key] = known[name]
+        else:
+            raise InputError(
+                f"{name} cannot be measured on these predictions; possible: {', '.join(known)}."
+            )
     if baseline is not None:
         for name in WATCHED_METRICS:
             items[name] = known[name]
@@ -204,21 +219,6 @@ def check(
     if against is not None:
         verdicts += _judge_against(preds, against, sure, point=point)
     return verdicts
-
-
-def _find_item(limit: Limit, known: dict[str, CatalogueItem]) -> CatalogueItem:
-    """The number to measure: one of the catalogue, or a metric at the argument that was asked for."""
-    if limit.name in ARGUMENT_NAMES:
-        metric = getattr(metrics, limit.name)
-        measure = partial(metric, **{ARGUMENT_NAMES[limit.name]: limit.argument})
-        return make_item(
-            limit.key, RANK, limit.key, says="", needs="order", metric=metric, measure=measure
-        )
-    if limit.name not in known:
-        raise InputError(
-            f"{limit.name} cannot be measured on these predictions; possible: {', '.join(known)}."
-        )
-    return known[limit.name]
 
 
 def _judge_limit(limit: Limit, entry: Entry, *, point: bool) -> Verdict:

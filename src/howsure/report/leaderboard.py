@@ -141,7 +141,17 @@ def align(given: Mapping[str, Predictions], *, common: bool) -> dict[str, Predic
                 f"these are not the same samples ({listed}); give ids, so that they can be joined."
             )
         aligned = dict(given)
-    _check_same_labels(aligned)
+    # Where labels differ these are not the same samples.
+    known = {name: p.known_labels for name, p in aligned.items() if p.known_labels is not None}
+    for name, labels in known.items():
+        first = next(iter(known))
+        differ = np.flatnonzero(labels != known[first])
+        if len(differ):
+            row = differ[0]
+            raise InputError(
+                f"row {row} has label {known[first][row]} in {first} and {labels[row]} in {name} "
+                f"({len(differ):,} such rows); these are not the same samples in the same order. Give ids."
+            )
     return aligned
 
 
@@ -164,20 +174,6 @@ def _join_by_ids(given: Mapping[str, Predictions], *, common: bool) -> dict[str,
         rows = order[np.searchsorted(ids[name][order], shared)]
         joined[name] = preds[rows]
     return joined
-
-
-def _check_same_labels(given: Mapping[str, Predictions]) -> None:
-    """Raise where labels differ: then these are not the same samples."""
-    known = {name: p.known_labels for name, p in given.items() if p.known_labels is not None}
-    for name, labels in known.items():
-        first = next(iter(known))
-        differ = np.flatnonzero(labels != known[first])
-        if len(differ):
-            row = differ[0]
-            raise InputError(
-                f"row {row} has label {known[first][row]} in {first} and {labels[row]} in {name} "
-                f"({len(differ):,} such rows); these are not the same samples in the same order. Give ids."
-            )
 
 
 def give_same_answers(models: Sequence[ComparedModel]) -> bool:
@@ -261,7 +257,15 @@ def rank_models(
         elif i < best:
             behind = differences[i, best]["aurc"]
         else:
-            behind = _negate(differences[best, i]["aurc"])
+            # The difference of the same two models in the other order.
+            ahead = differences[best, i]["aurc"]
+            low, high = ahead["low"], ahead["high"]
+            behind = {
+                **ahead,
+                "value": -ahead["value"],
+                "low": None if high is None else -high,
+                "high": None if low is None else -low,
+            }
         rows.append(
             {
                 "name": models[i].name,
@@ -271,17 +275,6 @@ def rank_models(
             }
         )
     return rows
-
-
-def _negate(difference: Difference) -> Difference:
-    """The difference of the same two models in the other order."""
-    low, high = difference["low"], difference["high"]
-    return {
-        **difference,
-        "value": -difference["value"],
-        "low": None if high is None else -high,
-        "high": None if low is None else -low,
-    }
 
 
 def _measure_model(model: ComparedModel, fair: bool, sure: Sureness) -> Metrics:
@@ -492,8 +485,13 @@ def _compute_slice_limits(
     model: ComparedModel, where: Ints, right: Floats, n: Ints, half: float
 ) -> tuple[Floats, Floats]:
     """Limits of the accuracy of each group: of clusters where they are not the groups themselves."""
-    clusters = model.preds.group
-    if clusters is None or _are_same_parts(where, clusters):
+    each_is_one_cluster = True
+    if model.preds.group is not None:
+        # Where every group is one cluster, its samples are all there is of it.
+        cluster = np.unique(model.preds.group, return_inverse=True)[1].reshape(-1)
+        pairs = np.unique(np.stack((where, cluster), axis=1), axis=0)
+        each_is_one_cluster = len(pairs) == len(np.unique(where)) == len(np.unique(cluster))
+    if each_is_one_cluster:
         low, high = compute_proportion_limits(right, n, half)
         return np.asarray(low), np.asarray(high)
     outcomes = model.outcomes
@@ -503,13 +501,6 @@ def _compute_slice_limits(
         if limits is not None:
             low[g], high[g] = limits.low, limits.high
     return low, high
-
-
-def _are_same_parts(group: Ints, clusters: Array) -> bool:
-    """Whether every group is one cluster, so that its samples are all there is of it."""
-    cluster = np.unique(clusters, return_inverse=True)[1].reshape(-1)
-    pairs = np.unique(np.stack((group, cluster), axis=1), axis=0)
-    return len(pairs) == len(np.unique(group)) == len(np.unique(cluster))
 
 
 def compute_recall_rows(models: Sequence[ComparedModel]) -> list[RecallRow]:

@@ -153,21 +153,31 @@ def build_image_section(
             f"images has {len(pictures):,} pictures for {len(images):,} images; one for each is "
             "needed."
         )
+    scores: list[ImageScore] = []
+    for name in images.scores:
+        outcomes = images.outcomes(name)
+        limits = each_interval([metrics.aurc], outcomes, level)[0]
+        aurc = build_number(metrics.aurc(outcomes.tally()), limits, with_note=True)
+        scores.append({"name": name, "aurc": aurc})
+    classes: list[ImageClass] = []
+    for i, c in enumerate(images.classes):
+        dice = images.dice[:, i]
+        limits = each_interval([mean_loss], Outcomes(-dice, loss=dice), level)[0]
+        of_class: ImageClass = {
+            "name": names[c],
+            "dice": build_number(float(dice.mean()), limits, with_note=True),
+            "missed": int((dice == 0).sum()),
+            "perfect": int((dice == 1).sum()),
+        }
+        classes.append(of_class)
     worst = _order_by_loss(images)[:MAX_LISTED_IMAGES].tolist()
     return {
         "images": len(images),
-        "scores": [_measure_score(name, images, level) for name in images.scores],
+        "scores": scores,
         "guarantees": [_find_promise(s.outcomes, risk, level) for risk in PROMISED_RISKS],
-        "classes": [_measure_class(images, i, names, level) for i in range(len(images.classes))],
+        "classes": classes,
         "rows": [_build_row(s, i, pictures) for i in worst],
     }
-
-
-def _measure_score(name: str, images: Images, level: float) -> ImageScore:
-    outcomes = images.outcomes(name)
-    limits = each_interval([metrics.aurc], outcomes, level)[0]
-    aurc = build_number(metrics.aurc(outcomes.tally()), limits, with_note=True)
-    return {"name": name, "aurc": aurc}
 
 
 def _find_promise(outcomes: Outcomes, risk: float, level: float) -> ImageGuarantee:
@@ -181,17 +191,6 @@ def _find_promise(outcomes: Outcomes, risk: float, level: float) -> ImageGuarant
         "observed": g.observed if g.feasible else None,
         "bound": g.bound if g.feasible else None,
         "images_needed": g.labels_needed,
-    }
-
-
-def _measure_class(images: Images, i: int, names: Sequence[str], level: float) -> ImageClass:
-    dice = images.dice[:, i]
-    limits = each_interval([mean_loss], Outcomes(-dice, loss=dice), level)[0]
-    return {
-        "name": names[images.classes[i]],
-        "dice": build_number(float(dice.mean()), limits, with_note=True),
-        "missed": int((dice == 0).sum()),
-        "perfect": int((dice == 1).sum()),
     }
 
 

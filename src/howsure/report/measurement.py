@@ -191,7 +191,22 @@ def _shorten(value: float, digits: int) -> float:
 
 def list_counts(counts: Counts) -> list[float]:
     """Counts as plain numbers, whole ones as such."""
+    counts = clean_counts(counts)
     return [int(count) if count == int(count) else count for count in counts.tolist()]
+
+
+def clean_counts(counts: Counts) -> Counts:
+    """Sums of weights without what rounding left: none is below 0, and those that are whole but for
+    the last digits are whole.
+
+    >>> clean_counts(np.array([400.0000000000006, -7.3e-12, 0.25]))
+    array([4.0e+02, 0.0e+00, 2.5e-01])
+    """
+    if counts.dtype.kind in "iu":
+        return counts
+    whole = np.rint(counts)
+    rounding = 1e-12 * max(1.0, float(np.abs(counts).max(initial=0.0)))
+    return np.maximum(np.where(np.abs(counts - whole) <= rounding, whole, counts), 0.0)
 
 
 @frozen
@@ -241,8 +256,22 @@ class Cut:
         column = self.column
         if self.edges or self.bins is not None:
             numbers = _read_numbers(values, column)
-            edges = self.edges or _find_equal_edges(numbers, self.bins or 1, column)
-            return _name_bins(numbers, edges)
+            edges = self.edges
+            if self.bins is not None:
+                known = numbers[~np.isnan(numbers)]
+                if not len(known):
+                    raise InputError(f"{column} has no numbers; nothing can be binned.")
+                shares = np.arange(1, self.bins) / self.bins
+                equal = np.unique(np.quantile(known, shares, method="higher"))
+                edges = tuple(float(edge) for edge in equal if edge > known.min())
+            ends = [f"{edge:.6g}" for edge in edges]
+            bin_names = ["all"]
+            if ends:
+                middle = [f"{a} to {b}" for a, b in pairwise(ends)]
+                bin_names = [f"below {ends[0]}", *middle, f"{ends[-1]} and above"]
+            bins = np.searchsorted(edges, numbers, side="right")
+            bins[np.isnan(numbers)] = len(bin_names)
+            return np.array([*bin_names, MISSING])[bins]
         if values.dtype.kind == "f" and len(np.unique(values)) > MAX_DISTINCT_NUMBERS:
             raise InputError(
                 f"{column} holds more than {MAX_DISTINCT_NUMBERS} different numbers; bin them: "
@@ -358,24 +387,6 @@ def _read_numbers(values: Array, column: str) -> Floats:
 
 def _is_missing(value: object) -> bool:
     return value is None or value == "" or (isinstance(value, float) and value != value)
-
-
-def _find_equal_edges(numbers: Floats, bins: int, column: str) -> tuple[float, ...]:
-    known = numbers[~np.isnan(numbers)]
-    if not len(known):
-        raise InputError(f"{column} has no numbers; nothing can be binned.")
-    edges = np.unique(np.quantile(known, np.arange(1, bins) / bins, method="higher"))
-    return tuple(float(edge) for edge in edges if edge > known.min())
-
-
-def _name_bins(numbers: Floats, edges: tuple[float, ...]) -> Array:
-    ends = [f"{edge:.6g}" for edge in edges]
-    names = ["all"]
-    if ends:
-        middle = [f"{a} to {b}" for a, b in pairwise(ends)]
-        names = [f"below {ends[0]}", *middle, f"{ends[-1]} and above"]
-    bins = np.searchsorted(edges, numbers, side="right")
-    return np.array([*names, MISSING])[np.where(np.isnan(numbers), len(names), bins)]
 
 
 def _name_values(values: Array) -> Array:

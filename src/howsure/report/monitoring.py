@@ -94,7 +94,21 @@ class Monitor:
         """One row for each month as a data frame of pandas or polars: estimate, policy, drift, and
         labels that came.
         """
-        return frame([_build_frame_row(month) for month in self.data["months"]], library)
+        rows: list[dict[str, object]] = []
+        for month in self.data["months"]:
+            guess, labelled = month["estimate"], month["labelled"]
+            row: dict[str, object] = {"month": month["name"], "n": month["n"]}
+            row |= _build_number_columns("accuracy", guess["accuracy"])
+            row["coverage"] = guess["coverage"]
+            row |= _build_number_columns("risk", guess["risk"])
+            row["outside"] = guess["outside"]
+            row["drifted"] = ", ".join(d["column"] for d in month["drift"] if d["drifted"])
+            accuracy: Number = {"value": None}
+            row["labels"] = 0
+            if labelled is not None:
+                accuracy, row["labels"] = labelled["accuracy"], labelled["n"]
+            rows.append(row | _build_number_columns("labelled_accuracy", accuracy))
+        return frame(rows, library)
 
     def _repr_html_(self) -> str:
         from howsure.report.render.page import wrap_in_iframe as frame
@@ -111,21 +125,6 @@ class Monitor:
         months = "month" if n == 1 else "months"
         passed = "passed" if self.passed else "NOT PASSED"
         return f"<Monitor: {n} {months}, {passed}>"
-
-
-def _build_frame_row(month: MonthData) -> dict[str, object]:
-    guess, labelled = month["estimate"], month["labelled"]
-    row: dict[str, object] = {"month": month["name"], "n": month["n"]}
-    row |= _build_number_columns("accuracy", guess["accuracy"])
-    row["coverage"] = guess["coverage"]
-    row |= _build_number_columns("risk", guess["risk"])
-    row["outside"] = guess["outside"]
-    row["drifted"] = ", ".join(d["column"] for d in month["drift"] if d["drifted"])
-    accuracy: Number = {"value": None}
-    row["labels"] = 0
-    if labelled is not None:
-        accuracy, row["labels"] = labelled["accuracy"], labelled["n"]
-    return row | _build_number_columns("labelled_accuracy", accuracy)
 
 
 def _build_number_columns(name: str, n: Number) -> dict[str, float | None]:
@@ -190,9 +189,24 @@ def monitor(
         raise InputError("labels", got="hold no id of the new data", need="labels are joined by id")
     # The level of drift holds for all tests of all months together (Bonferroni).
     tests = sum(map(len, drifts.values()))
-    edges = _find_bar_edges(past.score)
+    # Bars of equal width from the lowest to the highest score.
+    low, high = float(np.min(past.score)), float(np.max(past.score))
+    edges = np.linspace(low, high if high > low else low + 1.0, HISTOGRAM_BARS + 1)
     months: list[MonthData] = []
     for name, preds in sets.items():
+        listed: list[DriftData] = []
+        for drift in drifts[name]:
+            moved = [Moved(name=value, reference=old, new=now) for value, old, now in drift.moved]
+            listed.append(
+                DriftData(
+                    column=drift.column,
+                    effect=drift.effect,
+                    measure=drift.measure,
+                    p=drift.p,
+                    drifted=drift.p < drift_level / tests,
+                    moved=moved,
+                )
+            )
         known, right = truths[name]
         labelled = None
         if known.any():
@@ -204,7 +218,7 @@ def monitor(
                 n=preds.n,
                 unanswered=1 - preds.answered,
                 estimate=estimates[name].to_dict(),
-                drift=[_build_drift_data(drift, drift_level / tests) for drift in drifts[name]],
+                drift=listed,
                 labelled=labelled,
                 bars=_compute_bars(scores[name], edges),
             )
@@ -230,8 +244,8 @@ def monitor(
             tests=tests,
             score=past.score_name,
             threshold=threshold,
-            low=float(np.min(past.score)),
-            high=float(np.max(past.score)),
+            low=low,
+            high=high,
             reference=_build_past(reference, first, past, edges),
             months=months,
             limits=limits,
@@ -343,17 +357,6 @@ def measure_drifts(past: MonitoredColumns, now: MonitoredColumns, seed: int) -> 
     return drifts
 
 
-def _build_drift_data(drift: Drift, level: float) -> DriftData:
-    return DriftData(
-        column=drift.column,
-        effect=drift.effect,
-        measure=drift.measure,
-        p=drift.p,
-        drifted=drift.p < level,
-        moved=[Moved(name=name, reference=old, new=new) for name, old, new in drift.moved],
-    )
-
-
 def _join_labels(preds: Predictions, labels: Mapping[str, object] | None) -> tuple[Bools, Bools]:
     """Which rows have a label, and which of those are right."""
     known, right = np.zeros(preds.n, dtype=np.bool_), np.zeros(preds.n, dtype=np.bool_)
@@ -446,14 +449,6 @@ def _build_past(
         unanswered=past.unanswered / past.asked,
         bars=_compute_bars(past.score, edges),
     )
-
-
-def _find_bar_edges(score: Floats) -> Floats:
-    """Bars of equal width from the lowest to the highest score."""
-    low, high = float(np.min(score)), float(np.max(score))
-    if high == low:
-        high = low + 1.0
-    return np.linspace(low, high, HISTOGRAM_BARS + 1)
 
 
 def _compute_bars(score: Floats, edges: Floats) -> list[float]:

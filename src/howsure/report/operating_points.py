@@ -38,6 +38,21 @@ def build_operating(s: Summary, level: float) -> Operating:
     if s.shape.alike:  # these limits hold for independent samples
         lows, highs = compute_proportion_limits(kept - wrong, kept, (1 - level) / 2)
         low, high = round_finite(lows), round_finite(highs)
+    # The share of each class that is deferred, for the classes deferred most over all thresholds.
+    deferral: list[ClassDeferral] = []
+    classes = s.known_classes
+    below = None if s.details is None else s.details.deferred
+    if classes is not None and below is not None:
+        names, count = list_class_names(classes, s.shape), classes.count
+        share = below / np.maximum(count, 1)[:, None]
+        present = np.flatnonzero(count)
+        if len(names) > MAX_FOLLOWED_ON_PAGE:
+            most = np.argsort(share.mean(axis=1), kind="stable")[::-1][:MAX_FOLLOWED_ON_PAGE]
+            present = np.intersect1d(most, present)
+        deferral = [
+            {"name": names[c], "count": int(count[c]), "deferred": round_finite(share[c], 3)}
+            for c in present.tolist()
+        ]
     return {
         "coverage": round_finite(kept / n),
         "threshold": round_numbers(t.score[rows], 17),  # to the last bit: a policy is made of it
@@ -46,31 +61,11 @@ def build_operating(s: Summary, level: float) -> Operating:
         "high": high,
         "errors": round_finite(1000 * wrong / n),
         "deferred": round_finite(1000 * (1 - kept / n)),
-        "classes": _list_deferral(s),
+        "classes": deferral,
         "asked": find_asked_coverages(t).tolist(),
         "kept": round_finite(kept, 12),
         "wrong": round_finite(wrong, 12),
     }
-
-
-def _list_deferral(s: Summary) -> list[ClassDeferral]:
-    """The share of each class that is deferred, for the classes that are deferred most over all
-    thresholds.
-    """
-    classes = s.known_classes
-    below = None if s.details is None else s.details.deferred
-    if classes is None or below is None:
-        return []
-    names, count = list_class_names(classes, s.shape), classes.count
-    share = below / np.maximum(count, 1)[:, None]
-    present = np.flatnonzero(count)
-    if len(names) > MAX_FOLLOWED_ON_PAGE:
-        most = np.argsort(share.mean(axis=1), kind="stable")[::-1][:MAX_FOLLOWED_ON_PAGE]
-        present = np.intersect1d(most, present)
-    return [
-        {"name": names[c], "count": int(count[c]), "deferred": round_finite(share[c], 3)}
-        for c in present.tolist()
-    ]
 
 
 def build_deciding(s: Summary, level: float) -> Deciding:
@@ -92,7 +87,23 @@ def build_deciding(s: Summary, level: float) -> Deciding:
     shown = min(len(kept), MAX_CORNERS)
     rows = np.unique(np.linspace(0, len(kept) - 1, shown).round().astype(int))
     half = (1 - level) / 2 if s.shape.alike else None
-    guarantee, why = _build_guarantee(s, half)
+    # The steps that a fixed sequence tests; or why no guarantee can rest on these samples.
+    guarantee: GuaranteeSteps | None = None
+    why = NO_GUARANTEE_FOR_GROUPS if s.shape.grouped else None
+    if why is None:
+        try:
+            steps = count_at_steps(t, "clopper_pearson")
+        except InputError as e:
+            why = str(e)
+        else:
+            at = find_step_rows(steps)
+            bounds: dict[str, list[float]] = {}
+            for delta in GUARANTEE_DELTAS:
+                bounds[f"{delta:g}"] = [
+                    compute_upper_bound(steps, int(row), delta, "clopper_pearson") for row in at
+                ]
+            points = _build_points(steps.score[at], steps.kept[at], steps.loss[at], half)
+            guarantee = {"points": points, "bounds": bounds}
     return {
         "n": list_counts(np.asarray([t.n]))[0],
         "corners": _build_points(score[rows], kept[rows], wrong[rows], half),
@@ -117,21 +128,3 @@ def _build_points(score: Floats, kept: Counts, wrong: Counts, half: float | None
         "low": low,
         "high": high,
     }
-
-
-def _build_guarantee(s: Summary, half: float | None) -> tuple[GuaranteeSteps | None, str | None]:
-    """The steps that a fixed sequence tests; or why no guarantee can rest on these samples."""
-    if s.shape.grouped:
-        return None, NO_GUARANTEE_FOR_GROUPS
-    try:
-        kept = count_at_steps(s.tally, "clopper_pearson")
-    except InputError as e:
-        return None, str(e)
-    rows = find_step_rows(kept)
-    bounds: dict[str, list[float]] = {}
-    for delta in GUARANTEE_DELTAS:
-        bounds[f"{delta:g}"] = [
-            compute_upper_bound(kept, int(row), delta, "clopper_pearson") for row in rows
-        ]
-    points = _build_points(kept.score[rows], kept.kept[rows], kept.loss[rows], half)
-    return {"points": points, "bounds": bounds}, None

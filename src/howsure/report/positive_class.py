@@ -22,6 +22,7 @@ from howsure.report.measurement import (
     LimitSource,
     Sureness,
     build_number,
+    clean_counts,
     find_limits,
     list_counts,
 )
@@ -113,15 +114,21 @@ def count_calls(t: Tally) -> Calling:
     """
     thresholds = np.arange(1, 100) / 100
     rows = np.searchsorted(-t.score, -thresholds, side="right")
-    called = np.concatenate(([0], np.cumsum(t.count)))[rows]
-    alarms = np.concatenate(([0], np.cumsum(t.loss)))[rows]
-    hits = called - alarms
+    positive, negative = clean_counts(t.count - t.loss), t.loss
+    # Each side of a threshold is summed by itself: what is left of rounded sums of weights where
+    # one is taken from the other may be below 0.
+    called: list[list[float]] = []
+    cleared: list[list[float]] = []
+    for cases in (positive, negative):
+        called.append(list_counts(np.concatenate(([0], np.cumsum(cases)))[rows]))
+        from_below = np.concatenate(([0], np.cumsum(cases[::-1])))
+        cleared.append(list_counts(from_below[len(cases) - rows]))
     return {
         "threshold": thresholds.tolist(),
-        "true_positive": list_counts(hits),
-        "false_positive": list_counts(alarms),
-        "false_negative": list_counts(t.n - t.total - hits),
-        "true_negative": list_counts(t.total - alarms),
+        "true_positive": called[0],
+        "false_positive": called[1],
+        "false_negative": cleared[0],
+        "true_negative": cleared[1],
     }
 
 
@@ -144,7 +151,7 @@ def list_calls(
             )
     curve = net_benefit(t, sorted_thresholds)
     treat_all = curve.y if curve.low is None else curve.low
-    yes, no = t.count - t.loss, t.loss
+    yes, no = clean_counts(t.count - t.loss), t.loss
     rows: list[CallRow] = []
     for i, threshold in enumerate(sorted_thresholds.tolist()):
         called = t.score >= threshold

@@ -28,7 +28,7 @@ from howsure.report.verdict import (
     format_percent,
     sum_above,
 )
-from howsure.tallies.tally import Counts, RangeSums, Tally
+from howsure.tallies.tally import Counts, Tally
 from howsure.uncertainty.means import student_quantile
 
 HIGH_CONFIDENCE = 0.9
@@ -239,8 +239,13 @@ def cut_bins(case: FindingCase) -> list[BinPieces]:
     """The bins of the ECE, each cut into pieces of equally many samples; ties stay together."""
     t = case.tally
     cuts = equal_range(15).cuts(t)
-    wide = [_cut_bin(t, start, end) for start, end in zip(cuts[:-1], cuts[1:], strict=True)]
-    wide = [inner for inner in wide if len(inner) > 2]
+    wide: list[Counts] = []
+    for start, end in zip(cuts[:-1], cuts[1:], strict=True):
+        many = int(min(BIN_PIECES, (end - start) // LEAST_SAMPLES))
+        if many >= 2:
+            inner = np.unique(np.clip(t.cut_at(np.linspace(start, end, many + 1)), start, end))
+            if len(inner) > 2:
+                wide.append(inner)
     # One pass over the tally sums the pieces of all bins, which are neighbours in it.
     every_cut = np.unique(np.concatenate(([0], *wide, [t.n])))
     sums = t.between(every_cut)
@@ -249,36 +254,24 @@ def cut_bins(case: FindingCase) -> list[BinPieces]:
     level = FALSE_FINDING_RATE / max(tests, 1)
     pieces: list[BinPieces] = []
     for inner in wide:
-        first, last = np.searchsorted(every_cut, inner[[0, -1]])
-        columns = (sums.count, sums.claim, sums.loss, sums.high, sums.low)
-        of_bin = RangeSums(*(column[first:last] for column in columns))
-        pieces.append(_test_pieces(case, of_bin, level))
+        rows = slice(*np.searchsorted(every_cut, inner[[0, -1]]))
+        n, claim, wrong = sums.count[rows], sums.claim[rows], sums.loss[rows]
+        low, high = sums.low[rows], sums.high[rows]
+        # Counts are divided by the design effect, as if so many samples were independent.
+        k, m, q = wrong / case.effect, n / case.effect, 1 - claim / n
+        gaps = claim / n - (1 - wrong / n)
+        p = np.where(gaps > 0, compute_upper_tail(k, m, q), compute_lower_tail(k, m, q))
+        of_bin = BinPieces(
+            gap=float(claim.sum() / n.sum() - (1 - wrong.sum() / n.sum())),
+            low=float(low[-1]),
+            high=float(high[0]),
+            gaps=gaps,
+            ends=list(zip(low, high, strict=True)),
+            p=p,
+            off=(p < level) & (np.abs(gaps) >= 0.03),
+        )
+        pieces.append(of_bin)
     return pieces
-
-
-def _cut_bin(t: Tally, start: float, end: float) -> Counts:
-    pieces = int(min(BIN_PIECES, (end - start) // LEAST_SAMPLES))
-    if pieces < 2:
-        return np.unique([start, end])
-    cuts = t.cut_at(np.linspace(start, end, pieces + 1))
-    return np.unique(np.clip(cuts, start, end))
-
-
-def _test_pieces(case: FindingCase, sums: RangeSums, level: float) -> BinPieces:
-    n, claim, wrong = sums.count, sums.claim, sums.loss
-    k, m, q = wrong / case.effect, n / case.effect, 1 - claim / n
-    # Counts are divided by the design effect, as if so many samples were independent.
-    gaps = claim / n - (1 - wrong / n)
-    p = np.where(gaps > 0, compute_upper_tail(k, m, q), compute_lower_tail(k, m, q))
-    return BinPieces(
-        gap=float(claim.sum() / n.sum() - (1 - wrong.sum() / n.sum())),
-        low=float(sums.low[-1]),
-        high=float(sums.high[0]),
-        gaps=gaps,
-        ends=list(zip(sums.low, sums.high, strict=True)),
-        p=p,
-        off=(p < level) & (np.abs(gaps) >= 0.03),
-    )
 
 
 def find_internal_compensation(case: FindingCase) -> Finding | None:

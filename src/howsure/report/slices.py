@@ -32,7 +32,7 @@ def build_slices(s: Summary, sure: Sureness, threshold: float | None = None) -> 
     accuracy of all samples.
 
     >>> from howsure import Predictions
-    >>> from howsure.report.focus import Focus
+    >>> from howsure.report.measurement import Focus
     >>> site = {"site": ["a", "b", "a"]}
     >>> p = Predictions.from_confidence([0.9, 0.8, 0.7], [1, 0, 1], attributes=site)
     >>> section = build_slices(Summary.of(p, focus=Focus.of(None, ["site"])), Sureness())
@@ -41,7 +41,16 @@ def build_slices(s: Summary, sure: Sureness, threshold: float | None = None) -> 
     """
     if not s.slices:
         return None
-    threshold, rule = _choose_threshold(s.tally, threshold)
+    rule = "given"
+    if threshold is None:
+        rule = "95 % of all accepted are right"
+        chosen = threshold_for_accuracy(s.tally, TARGET_ACCURACY)
+        if chosen.coverage == 0:
+            rule = "half of all samples are accepted"
+            chosen = threshold_for_coverage(s.tally, 0.5)
+        threshold = chosen.threshold
+    elif not np.isfinite(threshold):
+        raise InputError(f"threshold is {threshold:g}; a finite score is needed.")
     many = sum(len(by_value) for by_value in s.slices.values())
     shared = Sureness(1 - (1 - sure.level) / many, sure.seed)
     rows: list[Slice] = []
@@ -51,7 +60,7 @@ def build_slices(s: Summary, sure: Sureness, threshold: float | None = None) -> 
     rows.sort(key=lambda r: (r["accuracy"]["value"] or 0.0, -r["n"], r["column"], r["value"]))
     return {
         "columns": list(s.slices),
-        "threshold": threshold,
+        "threshold": float(threshold),
         "rule": rule,
         "level": sure.level,
         "of": many,
@@ -59,22 +68,17 @@ def build_slices(s: Summary, sure: Sureness, threshold: float | None = None) -> 
     }
 
 
-def _choose_threshold(t: Tally, given: float | None) -> tuple[float, str]:
-    """The threshold that was given; else where 95 % of all accepted are right; else the middle of
-    the scores. With the rule that led to it.
-    """
-    if given is not None:
-        if not np.isfinite(given):
-            raise InputError(f"threshold is {given:g}; a finite score is needed.")
-        return float(given), "given"
-    accurate = threshold_for_accuracy(t, TARGET_ACCURACY)
-    if accurate.coverage > 0:
-        return accurate.threshold, "95 % of all accepted are right"
-    return threshold_for_coverage(t, 0.5).threshold, "half of all samples are accepted"
-
-
 def _measure_slice(s: Summary, column: str, value: str, threshold: float, sure: Sureness) -> Slice:
-    t, source = s.slices[column][value], _find_source(s, column, value)
+    t = s.slices[column][value]
+    # What limits of the slice are made from.
+    source: LimitSource = t
+    if not s.shape.alike:
+        source = s.source("score", s.first)
+        columns = None if s.details is None else s.details.columns
+        if isinstance(source, Outcomes) and columns is not None:
+            source = source[columns.slices[column] == value]
+        elif not isinstance(source, str):
+            source = "single samples are not held here"
     asked: list[Callable[..., float]] = [metrics.accuracy, metrics.aurc]
     claims = is_claim(s.tally)
     if claims:
@@ -102,19 +106,6 @@ def _measure_slice(s: Summary, column: str, value: str, threshold: float, sure: 
         "coverage": build_number(metrics.accuracy(accepted_tally), coverage_limits),
         "worse": bool(worse),
     }
-
-
-def _find_source(s: Summary, column: str, value: str) -> LimitSource:
-    """What limits of a slice are made from."""
-    if s.shape.alike:
-        return s.slices[column][value]
-    source = s.source("score", s.first)
-    if isinstance(source, str):
-        return source
-    columns = None if s.details is None else s.details.columns
-    if is_tally(source) or columns is None:
-        return "single samples are not held here"
-    return source[columns.slices[column] == value]
 
 
 def _mark_accepted(source: Tally | Outcomes, threshold: float) -> Tally | Outcomes:

@@ -132,7 +132,24 @@ class Summary:
         """
         samples = Samples.of(preds, scores or choose_scores(preds, compact), focus)
         summary = _summarise(samples, place, lambda on, score: _pack_tally(samples, on, score))
-        return _compact_tallies(summary) if compact else summary
+        if not compact:
+            return summary
+        uncertainty, positive = summary.uncertainty, summary.positive
+        if uncertainty is not None:
+            uncertainty = _compact(uncertainty, "the entropy")
+        if positive is not None:
+            positive = _compact_above_limit(positive)
+        slices: dict[str, dict[str, Tally]] = {}
+        for column, by_value in summary.slices.items():
+            slices[column] = {value: _compact(t, summary.first) for value, t in by_value.items()}
+        return replace(
+            summary,
+            tallies={name: _compact(t, name) for name, t in summary.tallies.items()},
+            uncertainty=uncertainty,
+            positive=positive,
+            slices=slices,
+            compact=True,
+        )
 
     @property
     def n(self) -> int:
@@ -342,26 +359,6 @@ def _name_class(column: Array | None, i: int, names: Sequence[str] | None) -> st
     return names[int(column[i])] if names else str(column[i])
 
 
-def _compact_tallies(s: Summary) -> Summary:
-    """The same summary with tallies of fixed size."""
-    uncertainty, positive = s.uncertainty, s.positive
-    if uncertainty is not None:
-        uncertainty = _compact(uncertainty, "the entropy")
-    if positive is not None:
-        positive = _compact_above_limit(positive)
-    slices: dict[str, dict[str, Tally]] = {}
-    for column, by_value in s.slices.items():
-        slices[column] = {value: _compact(t, s.first) for value, t in by_value.items()}
-    return replace(
-        s,
-        tallies={name: _compact(t, name) for name, t in s.tallies.items()},
-        uncertainty=uncertainty,
-        positive=positive,
-        slices=slices,
-        compact=True,
-    )
-
-
 def _compact(t: Tally, name: str) -> Tally:
     low, high = t.score_range()
     if low < 0 or high > 1:
@@ -381,7 +378,11 @@ def merge_summaries(every: Sequence[Summary]) -> Summary:
     if len(every) == 1:
         return first
     for other in every[1:]:
-        _check_same_shape(first.shape, other.shape)
+        for name, x, y in zip(Shape._fields, first.shape, other.shape, strict=True):
+            if x != y:
+                raise InputError(
+                    f"the files differ in {SHAPE_WORDS[name]} ({x} and {y}); evaluate them separately."
+                )
     compact = any(s.compact for s in every)
     files: dict[int, int] = {}
     for s in every:
@@ -395,7 +396,13 @@ def merge_summaries(every: Sequence[Summary]) -> Summary:
         losses[name] = reduce(Moments.__add__, [s.losses[name] for s in every])
     slices: dict[str, dict[str, Tally]] = {}
     for column in first.slices:
-        slices[column] = _merge_slices([s.slices[column] for s in every], compact)
+        by_value: dict[str, list[Tally]] = {}
+        for s in every:
+            for value, t in s.slices[column].items():
+                by_value.setdefault(value, []).append(t)
+        slices[column] = {
+            value: _merge_tallies(ts, "the score", compact) for value, ts in by_value.items()
+        }
     # The shapes are the same, so either all parts have one of these or none has; only labels of
     # top answers may be there in some parts and not in others.
     uncertainty = None
@@ -428,25 +435,9 @@ def merge_summaries(every: Sequence[Summary]) -> Summary:
     )
 
 
-def _check_same_shape(a: Shape, b: Shape) -> None:
-    for name, x, y in zip(Shape._fields, a, b, strict=True):
-        if x != y:
-            raise InputError(
-                f"the files differ in {SHAPE_WORDS[name]} ({x} and {y}); evaluate them separately."
-            )
-
-
 def _merge_tallies(tallies: Sequence[Tally], name: str, compact: bool) -> Tally:
     whole = merge_tallies(tallies)
     return _compact(whole, name) if compact else whole
-
-
-def _merge_slices(every: Sequence[dict[str, Tally]], compact: bool) -> dict[str, Tally]:
-    by_value: dict[str, list[Tally]] = {}
-    for part in every:
-        for value, t in part.items():
-            by_value.setdefault(value, []).append(t)
-    return {value: _merge_tallies(ts, "the score", compact) for value, ts in by_value.items()}
 
 
 def _merge_positive(tallies: Sequence[Tally], compact: bool) -> Tally | None:

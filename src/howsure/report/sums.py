@@ -4,20 +4,20 @@ answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
 from howsure._core.checks import Array, Floats, Ints
-from howsure._core.exact import MANY, UNIT, as_float, exact_sum, fixed_sums
 from howsure._core.frozen import frozen
 from howsure._core.text import make_text_array
 from howsure.tallies.row_tally import of_moments
 from howsure.tallies.tally import Tally
 
 SCATTER_POINTS = 1_500
+POINT_CHUNK_ROWS = 1 << 16  # small enough to stay near the processor
 MAX_TEXT_CLASSES = 10_000  # labels that differ more than that are free text
 FREE_TEXT_PROBE_ROWS = 50_000  # labels among which free text shows
 MIN_ROWS_PER_CLASS = 5  # on average, or labels are no classes but free text
@@ -25,13 +25,11 @@ NO_INTS = np.zeros(0, dtype=np.int64)
 
 
 class Moments(NamedTuple):
-    """Exact sums of weights, of a loss and of its square, in units of 2^-1127, and how often it is
-    infinite.
-    """
+    """Sums of weights, of a loss and of its square, and how often it is infinite."""
 
-    weight: int
-    first: int
-    second: int
+    weight: float
+    first: float
+    second: float
     infinite: int
 
     def __add__(self, other: Moments) -> Moments:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -44,11 +42,12 @@ class Moments(NamedTuple):
 
     def tally(self, *, zero_one: bool) -> Tally:
         """One row that holds all samples: its mean loss is that of the data."""
-        n = as_float(self.weight)
-        if self.weight % (1 << UNIT) == 0:
+        n = self.weight
+        # Weights may sum up to a whole number although the wrong answers among them do not.
+        if n.is_integer() and (self.first.is_integer() or not zero_one):
             n = int(n)
-        loss = inf if self.infinite else as_float(self.first)
-        return of_moments(n, loss, as_float(self.second), zero_one=zero_one)
+        loss = inf if self.infinite else self.first
+        return of_moments(n, loss, self.second, zero_one=zero_one)
 
 
 def sum_losses(loss: Floats, weight: Floats | None = None) -> Moments:
@@ -59,58 +58,45 @@ def sum_losses(loss: Floats, weight: Floats | None = None) -> Moments:
     >>> sum_losses(np.array([1.0, 3.0])).tally(zero_one=False).total
     4.0
     """
-    total = Moments(weight=0, first=0, second=0, infinite=0)
-    for rows in _split_rows(len(loss)):
-        total += _sum_chunk(loss[rows], None if weight is None else weight[rows])
-    return total
-
-
-def _split_rows(n: int) -> Iterator[slice]:
-    """Runs of rows that are looked at together: small enough to stay near the processor, and for
-    `exact_sum`, which takes at most 2^26 numbers.
-    """
-    return (slice(i, i + MANY) for i in range(0, n, MANY))
-
-
-def _sum_chunk(loss: Floats, weight: Floats | None) -> Moments:
     if weight is not None:
         # Samples without weight must not count, not even by an infinite loss.
         loss, weight = loss[weight > 0], weight[weight > 0]
     elif (np.equal(loss, 0.0) | np.equal(loss, 1.0)).all():
         # The 0/1 loss is its own square: counting is enough, and much faster.
-        wrong = int(np.count_nonzero(loss)) << UNIT
-        return Moments(weight=len(loss) << UNIT, first=wrong, second=wrong, infinite=0)
+        wrong = float(np.count_nonzero(loss))
+        return Moments(weight=float(len(loss)), first=wrong, second=wrong, infinite=0)
     finite = np.isfinite(loss)
-    x = loss if finite.all() else loss[finite]
-    if weight is None:
-        y, total = x, len(loss) << UNIT
-    else:
-        y, total = weight[finite] * x, exact_sum(weight)
+    x = y = loss[finite]
+    total = float(len(loss))
+    if weight is not None:
+        y = weight[finite] * x
+        total = float(weight.sum())
     return Moments(
         weight=total,
-        first=exact_sum(y),
-        second=exact_sum(y * x),
+        first=float(y.sum()),
+        second=float((y * x).sum()),
         infinite=len(loss) - len(x),
     )
 
 
 @frozen(eq=False)
 class ClassSums:
-    """Per class: samples, answers, right answers, summed confidence and summed score of its answers
-    (fixed point).
+    """Per class: samples, answers, right answers, summed confidence and summed score of its
+    answers.
 
     `keys` are the classes in order: numbers or text. None of them: too many to be classes. `pairs`
-    are the pairs of label and answer that occur, sorted: their class numbers, counts, and summed
-    confidence (fixed point, two rows).
+    are the pairs of label and answer that occur, sorted: their class numbers and counts; their
+    summed confidence is `pair_claim`.
     """
 
     keys: Array
     count: Ints
     given: Ints
     hits: Ints
-    claim: Ints
-    scored: Ints
+    claim: Floats
+    scored: Floats
     pairs: Ints
+    pair_claim: Floats
 
     @property
     def crowded(self) -> bool:
@@ -121,16 +107,17 @@ class ClassSums:
         return merge_class_sums([self, other])
 
 
-# The columns with one number per class (along the last axis), which are summed alike.
+# The columns with one number per class, which are summed alike.
 CLASS_COLUMNS = ("count", "given", "hits", "claim", "scored")
 FREE_TEXT = ClassSums(
     keys=NO_INTS,
     count=NO_INTS,
     given=NO_INTS,
     hits=NO_INTS,
-    claim=np.zeros((2, 0), np.int64),
-    scored=np.zeros((2, 0), np.int64),
-    pairs=np.zeros((5, 0), np.int64),
+    claim=np.zeros(0),
+    scored=np.zeros(0),
+    pairs=np.zeros((3, 0), np.int64),
+    pair_claim=np.zeros(0),
 )
 
 
@@ -151,7 +138,15 @@ def sum_by_class(answers: AnswerColumns, k: int | None) -> ClassSums:
     if k is not None:
         keys = np.arange(k)
     else:
-        keys = _find_keys(answers)
+        labels = _to_keys(answers.label)
+        # Sorting millions of different texts takes minutes: a look at some of them is enough.
+        if len(labels) > FREE_TEXT_PROBE_ROWS:
+            probe = np.unique(labels[:FREE_TEXT_PROBE_ROWS])
+            if len(probe) > MAX_TEXT_CLASSES:
+                return FREE_TEXT
+        if answers.said is not None:
+            labels = np.concatenate([labels, _to_keys(answers.said)])
+        keys = np.unique(labels)
         if not 0 < len(keys) <= MAX_TEXT_CLASSES:
             return FREE_TEXT
     classes = len(keys)
@@ -161,29 +156,17 @@ def sum_by_class(answers: AnswerColumns, k: int | None) -> ClassSums:
         said = find_class_numbers(keys, answers.said)
     # Without answers there are no rows here, so that what sums over answers is 0.
     rows = len(said)
-    pairs = _count_pairs(label[:rows], said, answers.confidence[:rows], classes)
+    pairs, pair_claim = _count_pairs(label[:rows], said, answers.confidence[:rows], classes)
     return ClassSums(
         keys=keys,
         count=np.bincount(label, minlength=classes),
         given=np.bincount(said, minlength=classes),
         hits=np.bincount(label[answers.correct], minlength=classes),
-        claim=_sum_by_place(pairs[3:], pairs[1], classes),
-        scored=fixed_sums(said, np.clip(answers.score[:rows], 0.0, 1.0), classes),
+        claim=sum_at(pairs[1], pair_claim, classes),
+        scored=sum_at(said, np.clip(answers.score[:rows], 0.0, 1.0), classes),
         pairs=pairs,
+        pair_claim=pair_claim,
     )
-
-
-def _find_keys(answers: AnswerColumns) -> Array:
-    """The labels and answers that occur, in order; none where they look like free text."""
-    labels = _to_keys(answers.label)
-    if len(labels) > FREE_TEXT_PROBE_ROWS:
-        # Sorting millions of different texts takes minutes: a look at some of them is enough.
-        probe = np.unique(labels[:FREE_TEXT_PROBE_ROWS])
-        if len(probe) > MAX_TEXT_CLASSES:
-            return NO_INTS
-    if answers.said is None:
-        return np.unique(labels)
-    return np.unique(np.concatenate([labels, _to_keys(answers.said)]))
 
 
 def _to_keys(labels: Array) -> Array:
@@ -200,26 +183,23 @@ def find_class_numbers(keys: Array, labels: Array) -> Ints:
     return np.searchsorted(keys, _to_keys(labels).astype(keys.dtype))
 
 
-def _count_pairs(label: Ints, said: Ints, confidence: Floats, k: int) -> Ints:
+def _count_pairs(label: Ints, said: Ints, confidence: Floats, k: int) -> tuple[Ints, Floats]:
     """How often each pair of label and answer occurs, with the summed confidence."""
     code = label * k + said
     if k * k <= 4 * len(code):
         # A table of all pairs is small beside the samples, and counting into it needs no sorting.
-        count, claim = np.bincount(code, minlength=k * k), fixed_sums(code, confidence, k * k)
+        count = np.bincount(code, minlength=k * k)
         pairs = np.flatnonzero(count)
-        count, claim = count[pairs], claim[:, pairs]
+        count, claim = count[pairs], sum_at(code, confidence, k * k)[pairs]
     else:
         pairs, place, count = np.unique(code, return_inverse=True, return_counts=True)
-        claim = fixed_sums(place.reshape(-1), confidence, len(pairs))
-    return np.stack((pairs // k, pairs % k, count, *claim)).astype(np.int64)
+        claim = sum_at(place.reshape(-1), confidence, len(pairs))
+    return np.stack((pairs // k, pairs % k, count)).astype(np.int64), claim
 
 
-def _sum_by_place(rows: Ints, place: Ints, places: int) -> Ints:
-    """Sums of whole numbers by place, each row by itself."""
-    total = np.zeros((len(rows), places), np.int64)
-    for into, row in zip(total, rows, strict=True):
-        np.add.at(into, place, row)
-    return total
+def sum_at(at: Ints, values: Floats, size: int) -> Floats:
+    """The sum of the values at each of `size` places."""
+    return np.bincount(at, values, minlength=size).astype(np.float64)
 
 
 def merge_class_sums(every: Sequence[ClassSums]) -> ClassSums:
@@ -231,21 +211,24 @@ def merge_class_sums(every: Sequence[ClassSums]) -> ClassSums:
         keys = np.unique(np.concatenate([s.keys for s in every]))
         if len(keys) > MAX_TEXT_CLASSES:
             return FREE_TEXT
-    sums: dict[str, Ints] = {}
+    sums: dict[str, Array] = {}
     for name in CLASS_COLUMNS:
-        shape = getattr(every[0], name).shape[:-1]
-        sums[name] = np.zeros((*shape, len(keys)), np.int64)
+        sums[name] = np.zeros(len(keys), getattr(every[0], name).dtype)
     parts: list[Ints] = []
     for s in every:
         place = np.searchsorted(keys, s.keys.astype(keys.dtype))
-        parts.append(np.stack((place[s.pairs[0]], place[s.pairs[1]], *s.pairs[2:])))
+        parts.append(np.stack((place[s.pairs[0]], place[s.pairs[1]], s.pairs[2])))
         for name, total in sums.items():
-            total[..., place] += getattr(s, name)
-    label, said, *columns = np.concatenate(parts, axis=1)
+            total[place] += getattr(s, name)
+    label, said, count = np.concatenate(parts, axis=1)
     codes, where = np.unique(label * len(keys) + said, return_inverse=True)
-    added = _sum_by_place(np.stack(columns), where.reshape(-1), len(codes))
-    pairs = np.stack((codes // len(keys), codes % len(keys), *added))
-    return ClassSums(keys=keys, pairs=pairs, **sums)
+    where = where.reshape(-1)
+    counts = np.zeros(len(codes), np.int64)
+    np.add.at(counts, where, count)
+    pairs = np.stack((codes // len(keys), codes % len(keys), counts))
+    claims = np.concatenate([s.pair_claim for s in every])
+    pair_claim = sum_at(where, claims, len(codes))
+    return ClassSums(keys=keys, pairs=pairs, pair_claim=pair_claim, **sums)
 
 
 def sample_points(score: Floats, loss: Floats, fate: Ints) -> Array:
@@ -257,8 +240,11 @@ def sample_points(score: Floats, loss: Floats, fate: Ints) -> Array:
     >>> sample_points(np.array([0.5, 0.5]), np.array([0.7, 0.7]), np.array([0, 0]))[:, 1:]
     array([[0.5, 0.7, 0. ]])
     """
-    if len(score) > MANY:
-        parts = [sample_points(score[i], loss[i], fate[i]) for i in _split_rows(len(score))]
+    if len(score) > POINT_CHUNK_ROWS:
+        parts: list[Array] = []
+        for start in range(0, len(score), POINT_CHUNK_ROWS):
+            rows = slice(start, start + POINT_CHUNK_ROWS)
+            parts.append(sample_points(score[rows], loss[rows], fate[rows]))
         return keep_first_points(np.concatenate(parts))
     shown = np.isfinite(score) & np.isfinite(loss)
     # Adding 0.0 turns -0.0 into 0.0, which has other bits but is the same point.

@@ -15,7 +15,6 @@ from scipy.special import betainc
 from howsure import losses
 from howsure import metrics as all_metrics
 from howsure._core.checks import Array, Floats, InputError
-from howsure._core.exact import from_fixed
 from howsure._core.frozen import frozen
 from howsure.policies.guarantee import draw_one_per_group, guaranteed_threshold
 from howsure.predictions import Predictions
@@ -23,7 +22,6 @@ from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import is_claim
 from howsure.report.report_types import (
     ClaimsTest,
-    Entry,
     FindingData,
     GuaranteeData,
     Metrics,
@@ -130,7 +128,7 @@ def build_case(summary: Summary) -> FindingCase:
             given=classes.given.astype(np.float64),
             # A right answer is an answer of its true class, so hits count by either.
             wrong=classes.given - classes.hits,
-            claim=from_fixed(classes.scored),
+            claim=classes.scored,
         )
     effect, groups = 1.0, None
     columns = None if summary.details is None else summary.details.columns
@@ -293,21 +291,19 @@ def write_verdict(
     >>> write_verdict({"accuracy": entry}, [], n=1000)[0]
     'It was right 900 times of 1,000: 90.0 % (88.0 to 92.0).'
     """
+    accuracy = metrics["accuracy"]
+    low, high, value = accuracy.get("low"), accuracy.get("high"), accuracy["value"] or 0.0
+    limits = "" if low is None or high is None else f" ({low * 100:.1f} to {high * 100:.1f})"
+    worth = f"It was right {format_percent(value)} of the time{limits}."
+    if n is not None:
+        right = round(value * n)
+        times = "time" if right == 1 else "times"
+        worth = f"It was right {right:,} {times} of {n:,}: {format_percent(value)}{limits}."
     return [
-        _describe_worth(metrics["accuracy"], n),
+        worth,
         _describe_decisions(guarantees, findings),
         _describe_confidence(metrics, findings, test, calibrated),
     ]
-
-
-def _describe_worth(accuracy: Entry, n: int | None) -> str:
-    low, high, value = accuracy.get("low"), accuracy.get("high"), accuracy["value"] or 0.0
-    limits = "" if low is None or high is None else f" ({low * 100:.1f} to {high * 100:.1f})"
-    if n is None:
-        return f"It was right {format_percent(value)} of the time{limits}."
-    right = round(value * n)
-    times = "time" if right == 1 else "times"
-    return f"It was right {right:,} {times} of {n:,}: {format_percent(value)}{limits}."
 
 
 def _describe_decisions(
@@ -400,7 +396,15 @@ def find_changes(before: Predictions, after: Predictions) -> list[FindingData]:
 
 def _find_higher_loss(before: Predictions, after: Predictions) -> Finding | None:
     """The loss of the corrected predictions is higher, beyond chance."""
-    name, old, new = _compute_losses(before, after)
+    if before.kind == "confidence" or after.kind == "confidence":
+        name = "correctness_brier"
+        old = (before.confidence - before.correct) ** 2
+        new = (after.confidence - after.correct) ** 2
+    else:
+        name, old, new = "nll", losses.nll(before), losses.nll(after)
+        # A probability of 0 for the true class makes the NLL infinite.
+        if not (np.isfinite(old).all() and np.isfinite(new).all()):
+            name, old, new = "brier", losses.brier(before), losses.brier(after)
     rise = new - old
     spread = standard_error(rise, before.group)
     # Written so that nan counts as chance.
@@ -421,21 +425,6 @@ def _find_higher_loss(before: Predictions, after: Predictions) -> Finding | None
         },
         paper="Vemuri 2020, chapter 5",
     )
-
-
-def _compute_losses(before: Predictions, after: Predictions) -> tuple[str, Floats, Floats]:
-    """The name of a proper loss, and its value per sample of both: NLL where it is finite, else
-    Brier.
-    """
-    if before.kind == "confidence" or after.kind == "confidence":
-        old = (before.confidence - before.correct) ** 2
-        new = (after.confidence - after.correct) ** 2
-        return "correctness_brier", old, new
-    # A probability of 0 for the true class makes the NLL infinite.
-    old, new = losses.nll(before), losses.nll(after)
-    if np.isfinite(old).all() and np.isfinite(new).all():
-        return "nll", old, new
-    return "brier", losses.brier(before), losses.brier(after)
 
 
 def _find_ranking_change(before: Predictions, after: Predictions) -> Finding | None:

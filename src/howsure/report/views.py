@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from howsure import curves
 from howsure._core.checks import Floats, InputError, Ints
-from howsure._core.exact import as_float, from_fixed
 from howsure.binning import adaptive, equal_range, equal_size
 from howsure.bounds import compute_proportion_limits
 from howsure.curves import Curve
@@ -18,7 +17,7 @@ from howsure.metrics import bands
 from howsure.report.catalogue import is_claim
 from howsure.report.details import HISTOGRAM_BARS, find_histogram_span
 from howsure.report.masks import draw_thumbnail
-from howsure.report.measurement import round_finite, round_numbers
+from howsure.report.measurement import clean_counts, round_finite, round_numbers
 from howsure.report.operating_points import build_deciding, build_operating
 from howsure.report.report_types import (
     CURVE_POINTS,
@@ -37,7 +36,7 @@ from howsure.report.report_types import (
 from howsure.report.samples import list_class_names
 from howsure.report.summary import Summary
 from howsure.tallies.row_tally import from_rows
-from howsure.tallies.tally import Counts, Tally
+from howsure.tallies.tally import Tally
 
 MAX_LISTED_CLASSES = 200
 MAX_CONFUSED_CLASSES = 40  # of a table of all pairs
@@ -93,24 +92,8 @@ def build_histogram(s: Summary) -> HistogramData:
     """
     t = s.tally
     low, high = find_histogram_span(t)
-    count, wrong = _count_bars(t, low, high)
-    near = np.zeros(HISTOGRAM_BARS, np.int64) if s.details is None else s.details.near
-    if s.shape.weighted and s.losses:
-        # A tally may have weights of mean 1; the near misses were summed with the weights given.
-        near = near * (float(t.n) / as_float(s.losses["nll"].weight))
-    return {
-        "low": low,
-        "high": high,
-        "right": round_finite(count - wrong),
-        "top_5": round_finite(near),
-        "wrong": round_finite(wrong - near),
-    }
-
-
-def _count_bars(t: Tally, low: float, high: float) -> tuple[Counts, Counts]:
-    """`np.histogram` of the samples and of their loss, without looking at every row: infinite
-    scores are in no bar.
-    """
+    # `np.histogram` of the samples and of their loss, without looking at every row: infinite scores
+    # are in no bar.
     edges = np.histogram_bin_edges(np.empty(0), HISTOGRAM_BARS, (low, high))
     below = np.nextafter(edges, -np.inf)
     below[-1] = edges[-1]  # the last bar has both its ends
@@ -119,9 +102,20 @@ def _count_bars(t: Tally, low: float, high: float) -> tuple[Counts, Counts]:
     cuts = np.unique(np.concatenate((ends[:0], [0], ends, [t.n])))
     place = np.searchsorted(cuts, ends)
     sums = t.between(cuts)
-    count = np.concatenate((sums.count[:0], [0], np.cumsum(sums.count)))[place]
-    loss = np.concatenate((sums.loss[:0], [0], np.cumsum(sums.loss)))[place]
-    return np.diff(count)[::-1], np.diff(loss)[::-1]
+    kept = np.concatenate((sums.count[:0], [0], np.cumsum(sums.count)))[place]
+    lost = np.concatenate((sums.loss[:0], [0], np.cumsum(sums.loss)))[place]
+    count, wrong = np.diff(kept)[::-1], np.diff(lost)[::-1]
+    near = np.zeros(HISTOGRAM_BARS, np.int64) if s.details is None else s.details.near
+    if s.shape.weighted and s.losses:
+        # A tally may have weights of mean 1; the near misses were summed with the weights given.
+        near = near * (float(t.n) / s.losses["nll"].weight)
+    return {
+        "low": low,
+        "high": high,
+        "right": round_finite(clean_counts(count - wrong)),
+        "top_5": round_finite(clean_counts(near)),
+        "wrong": round_finite(clean_counts(wrong - near)),
+    }
 
 
 def build_scatter(s: Summary) -> Scatter | None:
@@ -179,7 +173,7 @@ def list_classes(s: Summary, level: float) -> list[ClassRow]:
     with np.errstate(invalid="ignore", divide="ignore"):
         recall = hits / count
         precision = round_numbers(hits / given)
-        confidence = round_numbers(from_fixed(classes.claim) / given)
+        confidence = round_numbers(classes.claim / given)
     recalls = round_numbers(np.where(count, recall, np.nan))
     lows = round_numbers(np.where(count, low, np.nan))
     highs = round_numbers(np.where(count, high, np.nan))
@@ -215,8 +209,8 @@ def count_confusions(s: Summary) -> Confusion | None:
     if classes is None or not classes.pairs.size:
         return None
     names = list_class_names(classes, s.shape)
-    label, said, count = classes.pairs[:3]
-    confidence = from_fixed(classes.pairs[3:]) / np.maximum(count, 1)
+    label, said, count = classes.pairs
+    confidence = classes.pair_claim / np.maximum(count, 1)
     wrong = np.flatnonzero(label != said)
     commonest = wrong[np.lexsort((said[wrong], label[wrong], -count[wrong]))]
     top: list[Confused] = []
@@ -267,10 +261,16 @@ def draw_curves(s: Summary) -> dict[str, CurveData]:
     from_bottom = thin_tally(t, pick_rows(points), bottom_up=True)
     # A ROC curve has one point more than the tally has rows: the origin, which needs no row.
     for_roc = thin_tally(t, pick_rows(points + 1)[1:] - 1, bottom_up=True)
+    # The ideal score puts all right answers first; its curve begins with the last of them.
+    right, wrong = int(t.n - t.total), int(t.total)
+    start = max(right, 1)
+    ideal_points = right + wrong + 1 - start
+    kept: Floats = start + pick_rows(ideal_points).astype(np.float64)
+    ideal = trace_ideal(kept, right, wrong)
     drawn = {
         "risk_coverage": _encode_curve(curves.risk_coverage(from_top), points),
         "threshold_diagram": _encode_curve(curves.threshold_diagram(from_top), points),
-        "ideal_threshold_diagram": _draw_ideal(t),
+        "ideal_threshold_diagram": _encode_curve(ideal, ideal_points),
         "roc": _encode_curve(curves.roc(for_roc), points + 1),
         "precision_recall": _encode_curve(curves.precision_recall(from_bottom), points),
         "odds_by_quantile": build_curve_data(curves.odds_by_quantile(t)),
@@ -282,7 +282,11 @@ def draw_curves(s: Summary) -> dict[str, CurveData]:
             curve = curves.reliability(t, bins, consistency=True)
             drawn[f"reliability_{name}"] = build_curve_data(curve)
     if s.uncertainty is not None:
-        drawn["uncertainty_reliability"] = _draw_uncertainty(s.uncertainty)
+        # Error against normalised entropy, from the tally that claims to be wrong by the entropy.
+        c = curves.reliability(s.uncertainty, equal_range(15))
+        labels = ("normalised entropy", "error")
+        curve = Curve(c.x, c.y, c.weight, c.threshold, labels=labels)
+        drawn["uncertainty_reliability"] = build_curve_data(curve)
         drawn["rejection"] = draw_rejection(s.uncertainty)
     return drawn
 
@@ -308,22 +312,6 @@ def thin_tally(t: Tally, rows: Ints, *, bottom_up: bool = False) -> Tally:
     # Infinite scores rank; their claim, which is not a number then, is never read.
     with np.errstate(invalid="ignore", over="ignore"):
         return from_rows(score, count, loss)
-
-
-def _draw_ideal(t: Tally) -> CurveData:
-    """The threshold diagram of a score that puts all right answers first."""
-    right, wrong = int(t.n - t.total), int(t.total)
-    start = max(right, 1)
-    points = right + wrong + 1 - start
-    kept: Floats = start + pick_rows(points).astype(np.float64)
-    return _encode_curve(trace_ideal(kept, right, wrong), points)
-
-
-def _draw_uncertainty(t: Tally) -> CurveData:
-    """Error against normalised entropy, from the tally that claims to be wrong by the entropy."""
-    c = curves.reliability(t, equal_range(15))
-    labels = ("normalised entropy", "error")
-    return build_curve_data(Curve(c.x, c.y, c.weight, c.threshold, labels=labels))
 
 
 def draw_rejection(t: Tally) -> CurveData:

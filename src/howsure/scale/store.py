@@ -34,7 +34,7 @@ from howsure.tallies.tally import Tally
 T = TypeVar("T")
 # Distinct scores of all tallies together; about 400 MB of float32 scores.
 MAX_DISTINCT_SCORES = 32_000_000
-CLASS_COLUMNS = ("keys", "count", "given", "hits", "claim", "scored", "pairs")
+CLASS_COLUMNS = ("keys", "count", "given", "hits", "claim", "scored", "pairs", "pair_claim")
 CELL_COLUMNS = ("claim", "true")
 LABEL_TALLIES = ("present", "trusted")
 IMAGE_COLUMNS = ("unit", "dice", "predicted", "true")
@@ -191,8 +191,7 @@ def _split_summary(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:
         "alone": None if s.labels is None else s.labels.alone,
         "cells": None if s.cells is None else [s.cells.weight, s.cells.k],
         "tallies": flags,
-        # Moments are exact integers beyond what JSON's numbers hold.
-        "moments": {name: [str(number) for number in m] for name, m in s.losses.items()},
+        "losses": {name: list(m) for name, m in s.losses.items()},
     }
 
 
@@ -240,7 +239,7 @@ def _join_summary(plain: dict[str, Any], file: Mapping[str, Array]) -> Summary:
         tallies=_pick(tallies, "score."),
         uncertainty=tallies.get("uncertainty"),
         positive=tallies.get("positive"),
-        losses={name: Moments(*map(int, m)) for name, m in plain["moments"].items()},
+        losses={name: Moments(*m) for name, m in plain["losses"].items()},
         classes=classes,
         cells=cells,
         sample=file.get("sample"),
