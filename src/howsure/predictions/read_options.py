@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
 from howsure._core.checks import InputError
@@ -67,6 +67,19 @@ class ReadOptions:
         self.__dict__["names"] = names
         self.__dict__["beside"] = tuple(self.beside)
         self.__dict__["attributes"] = tuple(self.attributes)
+
+    def __hash__(self) -> int:
+        values = dict(self.__dict__, names=tuple(self.names.items()))
+        return hash(tuple(values.values()))
+
+    def get_column(self, part: str) -> str | None:
+        """The one column that was named for a part."""
+        columns = self.names.get(part)
+        return columns if isinstance(columns, str) else None
+
+    def with_names(self, **columns: str) -> ReadOptions:
+        """The same with these columns for some parts."""
+        return replace(self, names={**self.names, **columns})
 
 
 def choose_options(options: ReadOptions | None, keywords: ReadOptions) -> ReadOptions:
