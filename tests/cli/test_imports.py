@@ -25,7 +25,7 @@ HEAVY = {
 }
 # Some releases of SciPy bring linalg along with the compiled special functions; that is theirs to
 # mend.
-LEAN = "import sys; from howsure.cli.lean_scipy import load_special_lean; load_special_lean(); import scipy.special"
+LEAN = "import sys; from howsure.cli.main import load_special_lean; load_special_lean(); import scipy.special"
 SPECIAL = subprocess.run(
     [sys.executable, "-c", f"{LEAN}; print(*sys.modules)"],
     capture_output=True,

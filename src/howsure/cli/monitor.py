@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -18,7 +18,6 @@ from howsure.cli.common import (
     add_reading_options,
     get_command_line,
     note,
-    parse_names,
     read_files,
     say,
     show_spinner,
@@ -27,6 +26,7 @@ from howsure.cli.common import (
 if TYPE_CHECKING:
     from howsure.policies.policy import Policy
     from howsure.predictions import Predictions, Unanswered
+    from howsure.predictions.read_options import ReadOptions
 
 LABEL_COLUMNS = ("label", "labels", "y", "target", "targets")
 NO_ANSWER_WORDS = ("unparseable", "refused", "missing")
@@ -86,7 +86,7 @@ def command(
     out: Sequence[str],
     html: str | None,
     quiet: bool,
-    **how: Any,
+    options: ReadOptions,
 ) -> int:
     """Is it still as good? New data beside a labelled reference.
 
@@ -106,11 +106,14 @@ def command(
     targets = [*out, *([html] if html else [])]
     for target in targets:
         find_writer(target)  # refuses a suffix that nobody writes, before the work
-    past = read_files([reference], labelled=False, **how)
-    months = _read_months(files, by, month, chunk, how)
+    past = read_files([reference], options, labelled=False)
+    months = _read_months(files, options, by=by, month=month, chunk=chunk)
     known = None
     if labels is not None:
-        known = _read_labels(labels, on, parse_names(how["names"]).get("labels"))
+        known = _read_labels(labels, on, options.get_column("labels"))
+    past_slices = None
+    if by is not None:
+        past_slices = FileRows.of(reference, past, options).answered(by)
     with show_spinner("comparing"):
         result = monitor(
             past,
@@ -118,7 +121,7 @@ def command(
             policy=None if policy is None else _load_policy(policy),
             labels=known,
             by=months.slices,
-            reference_by=None if by is None else FileRows.of(reference, past, how).answered(by),
+            reference_by=past_slices,
             max_drop=max_drop,
             level=level,
             drift_level=drift_level,
@@ -162,13 +165,13 @@ class FileRows:
     why: Array
 
     @classmethod
-    def of(cls, path: str, preds: Predictions, how: Mapping[str, Any]) -> FileRows:
+    def of(cls, path: str, preds: Predictions, options: ReadOptions) -> FileRows:
         """The rows of the file that `preds` were read from."""
         from howsure.formats import read_column
 
         if preds.unanswered is None or not preds.unanswered.total:
             return cls(path=path, why=np.full(preds.n, ""))
-        name = parse_names(how["names"]).get("no_answer", "no_answer")
+        name = options.get_column("no_answer") or "no_answer"
         cells = read_column(path, name)  # a missing one is read as "None"
         why = np.array(["" if cell == "None" else cell.strip().lower() for cell in cells])
         if (why == "").sum() != preds.n:
@@ -208,12 +211,14 @@ class MonthlyData:
 
 def _read_months(
     files: Sequence[str],
+    options: ReadOptions,
+    *,
     by: str | None,
     month: str | None,
     chunk: int | None,
-    how: Mapping[str, Any],
 ) -> MonthlyData:
     """One file per month, or one file that is cut into months."""
+    from howsure.formats.files import list_columns
     from howsure.formats.location import group_files
 
     files = list(group_files(files))
@@ -226,11 +231,19 @@ def _read_months(
     stems = [Path(f).name.split(".")[0] for f in files]
     names = [s if stems.count(s) == 1 else str(f) for s, f in zip(stems, files, strict=True)]
     sources = dict(zip(names, files, strict=True))
-    predictions = {name: _read_unlabelled(f, how) for name, f in sources.items()}
+    predictions: dict[str, Predictions] = {}
+    for name, f in sources.items():
+        # Names that say where the reference keeps its truth are left out where a file has none.
+        columns = list_columns(f) if options.names else []
+        known: dict[str, str | Sequence[str]] = {}
+        for part, column in options.names.items():
+            if part not in ("labels", "correct") or column in columns:
+                known[part] = column
+        predictions[name] = read_files([f], replace(options, names=known), labelled=False)
     rows: dict[str, FileRows] = {}
     slices: dict[str, Array] = {}
     if cut or by is not None:
-        rows = {name: FileRows.of(f, predictions[name], how) for name, f in sources.items()}
+        rows = {name: FileRows.of(f, predictions[name], options) for name, f in sources.items()}
     if by is not None:
         slices = {name: mine.answered(by) for name, mine in rows.items()}
     if not cut:
@@ -303,22 +316,6 @@ def _cut_by_rows(n: int, chunk: int) -> dict[str, Bools]:
         end = min(start + chunk, n)
         months[f"rows {start + 1:,} to {end:,}"] = np.arange(n) // chunk == start // chunk
     return months
-
-
-def _read_unlabelled(path: str, how: Mapping[str, Any]) -> Predictions:
-    """New data; names that say where the reference keeps its truth are left out where this file has
-    none.
-    """
-    from howsure.formats.files import list_columns
-
-    columns = list_columns(path) if how["names"] else []
-    names: list[str] = []
-    for entry in how["names"]:
-        what, _, name = entry.partition("=")
-        if what not in ("labels", "correct") or name in columns:
-            names.append(entry)
-    rest = {key: value for key, value in how.items() if key != "names"}
-    return read_files([path], names=names, labelled=False, **rest)
 
 
 def _read_labels(path: str, on: str, label: str | None) -> dict[str, str]:

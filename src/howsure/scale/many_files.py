@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -12,11 +12,12 @@ from pathlib import Path, PurePosixPath
 from howsure import workers
 from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
+from howsure.predictions.read_options import Names, ReadOptions, choose_options
 from howsure.report import catalogue
 from howsure.report.catalogue import BOUNDED_SCORES
 from howsure.report.details import Details
 from howsure.report.evaluation import ReportRequest, build_report
-from howsure.report.measurement import Sureness
+from howsure.report.measurement import Focus, Sureness
 from howsure.report.positive_class import THRESHOLDS
 from howsure.report.report import Report, list_versions
 from howsure.report.report_types import FindingData, Input, Provenance, Streamed
@@ -28,6 +29,7 @@ from howsure.scale.parts import (
     answer_question,
     expand_paths,
     find_stored,
+    find_unstreamed,
     load_or_summarise,
     plan_parts,
 )
@@ -60,7 +62,7 @@ def evaluate_files(
     seed: int = 0,
     split: str | None = None,
     mc: bool = False,
-    names: Mapping[str, str | Sequence[str]] | None = None,
+    names: Names | None = None,
     renormalise: bool = False,
     positive: str | int | None = None,
     thresholds: Sequence[float] = THRESHOLDS,
@@ -76,12 +78,14 @@ def evaluate_files(
     compact: bool = False,
     progress: Callable[[Progress], None] | None = None,
     command: str | None = None,
+    options: ReadOptions | None = None,
 ) -> Report:
     """`evaluate` over files that need not fit into memory, read as one data set.
 
     `paths` may be patterns and addresses that fsspec knows (`s3://bucket/*.parquet`). Each part of
     a file becomes a small summary, summaries add up in any order to the same bits, and the sum
-    gives the same numbers as the whole. `positive`, `thresholds`, `by` and `threshold` are those of
+    gives the same numbers as the whole. `options=ReadOptions(...)` says how files are read in one
+    value, in place of the keywords. `positive`, `thresholds`, `by` and `threshold` are those of
     `evaluate`; bins of a column need edges. `map` says where the parts are worked on: any function
     like the built-in `map`, `workers.threads(n)` unless told otherwise, or a cluster's
     (`workers.connected`, `workers.processes`). `resume` names a folder for the summaries of parts,
@@ -104,25 +108,28 @@ def evaluate_files(
             raise InputError(
                 f"{name} is not in [0, 1], so compact tallies of it do not add up; leave out this score."
             )
-    columns = {
-        part: name if isinstance(name, str) else tuple(name) for part, name in (names or {}).items()
-    }
-    settings = Settings(
-        scores=tuple(scores) if scores else None,
+    keywords = ReadOptions(
         split=split,
         mc=mc,
+        names=names or {},
         renormalise=renormalise,
-        names=tuple(columns.items()),
-        compact=compact,
-        skip_corrupt=skip_corrupt,
-        positive=positive,
-        by=(by,) if isinstance(by, str) else tuple(by),
         multilabel=multilabel,
         sums_to_one=sums_to_one,
-        loss=loss,
-        image_score=image_score,
     )
-    settings.focus.streamed()  # raises for what a stream cannot answer
+    columns = (by,) if isinstance(by, str) else by
+    focus = Focus.of(positive, columns, loss, image_score).streamed()
+    options = replace(choose_options(options, keywords), attributes=tuple(focus.columns))
+    unstreamed = find_unstreamed(options)
+    if unstreamed is not None:
+        got = f"has {unstreamed}, which needs all predictions at once"
+        raise InputError("options", got=got, hint="use howsure.read and howsure.evaluate")
+    settings = Settings(
+        scores=tuple(scores) if scores else None,
+        options=options,
+        compact=compact,
+        skip_corrupt=skip_corrupt,
+        focus=focus,
+    )
     job = plan_parts(expand_paths(paths), settings)
     folder, resumed = None, 0
     if resume is not None:
@@ -132,7 +139,7 @@ def evaluate_files(
     task = partial(load_or_summarise, settings=settings, folder=folder)
     result = gather(job, task, mapped, progress)
     if result.summary is None:
-        of_split = "" if split is None else f" of the split {split!r}"
+        of_split = "" if options.split is None else f" of the split {options.split!r}"
         files = f"{len(job.files):,} file{'s' * (len(job.files) > 1)}"
         raise InputError(f"there are no rows{of_split} in {files}.")
     # What only single samples tell is asked once the first reading says what to look for.
