@@ -211,3 +211,9 @@ def test_how_its_file_was_read_is_saved(tmp_path: Path) -> None:
     assert hash(load(tmp_path / "p.json")) == hash(policy)
     stored = (tmp_path / "p.json").read_text()
     assert '"percent": true' in stored
+
+
+@pytest.mark.parametrize("columns", [3, ["cat", 1]])
+def test_names_are_text(columns: object) -> None:
+    with pytest.raises(InputError, match=r"names has .* for 'probs'"):
+        ReadOptions(names={"probs": columns})

@@ -82,7 +82,16 @@ def command(
     """
     from howsure.policies.cascades import Cascade
 
-    prices = _parse_costs(costs, files)
+    try:
+        prices = [float(cost) for cost in costs.split(",")]
+    except ValueError:
+        raise InputError(
+            f"--costs {costs!r} is not a list of numbers, as in --costs 1,10."
+        ) from None
+    if len(prices) != len(files):
+        raise InputError(
+            f"--costs has {len(prices)} numbers for {len(files)} models; give one for each, in order."
+        )
     if on and len(on) != len(files):
         raise InputError(
             f"--on is given {len(on)} times for {len(files)} models; name one file for each, in order."
@@ -108,20 +117,6 @@ def command(
     elif not quiet:
         say(_draw_table(chosen, judged, files))
     return int(chosen.expected is not None and chosen.expected.shares[-1] == 1)
-
-
-def _parse_costs(costs: str, files: Sequence[str]) -> list[float]:
-    try:
-        prices = [float(cost) for cost in costs.split(",")]
-    except ValueError:
-        raise InputError(
-            f"--costs {costs!r} is not a list of numbers, as in --costs 1,10."
-        ) from None
-    if len(prices) != len(files):
-        raise InputError(
-            f"--costs has {len(prices)} numbers for {len(files)} models; give one for each, in order."
-        )
-    return prices
 
 
 def _read_stages(files: Sequence[str], options: ReadOptions) -> list[Outcomes]:

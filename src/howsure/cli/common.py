@@ -75,6 +75,72 @@ def add_options(f: F, options: Sequence[Callable[[F], F]]) -> F:
     return f
 
 
+READING_PARAMETERS = [
+    click.option(
+        "--split",
+        cls=ReadingOption,
+        help="Which split, where a file holds several (val, test, ...).",
+    ),
+    click.option(
+        "--mc",
+        cls=ReadingOption,
+        is_flag=True,
+        help="Use the Monte-Carlo or ensemble samples (mc_logits).",
+    ),
+    click.option(
+        "--renormalise",
+        cls=ReadingOption,
+        is_flag=True,
+        help="Divide rows of probabilities by their sum.",
+    ),
+    click.option(
+        "--name",
+        "names",
+        cls=ReadingOption,
+        multiple=True,
+        metavar="WHAT=NAME",
+        help="What the file calls differently: --name labels=target --name probs=cat,dog (or 'probs=p_*').",
+    ),
+    click.option(
+        "--format",
+        "format",
+        cls=ReadingOption,
+        metavar="TOOL",
+        help="The tool that wrote a log (lm-eval, inspect, ...).",
+    ),
+    click.option(
+        "--percent", cls=ReadingOption, is_flag=True, help="The confidence is in percent."
+    ),
+    click.option(
+        "--no-answer",
+        "no_answer",
+        cls=ReadingOption,
+        type=click.Choice(["apart", "wrong"]),
+        default="apart",
+        show_default=True,
+        help="Questions without an answer: counted apart, or kept as wrong where they have a confidence.",
+    ),
+    click.option(
+        "--drop-outside",
+        cls=ReadingOption,
+        is_flag=True,
+        help="A confidence outside [0, 1] counts as missing.",
+    ),
+    click.option(
+        "--multilabel",
+        cls=ReadingOption,
+        is_flag=True,
+        help="Many labels per case, each 0 or 1.",
+    ),
+    click.option(
+        "--sums-to-one",
+        cls=ReadingOption,
+        is_flag=True,
+        help="With --multilabel: rows that sum to 1 are meant.",
+    ),
+]
+
+
 def add_reading_options(f: Callable[..., Any]) -> Callable[..., Any]:
     """Options that say how a file is read, which a `ReadingCommand` receives as one value,
     `options: ReadOptions`.
@@ -111,71 +177,7 @@ def add_reading_options(f: Callable[..., Any]) -> Callable[..., Any]:
         )
         return f(*args, options=options, **others)
 
-    options = [
-        click.option(
-            "--split",
-            cls=ReadingOption,
-            help="Which split, where a file holds several (val, test, ...).",
-        ),
-        click.option(
-            "--mc",
-            cls=ReadingOption,
-            is_flag=True,
-            help="Use the Monte-Carlo or ensemble samples (mc_logits).",
-        ),
-        click.option(
-            "--renormalise",
-            cls=ReadingOption,
-            is_flag=True,
-            help="Divide rows of probabilities by their sum.",
-        ),
-        click.option(
-            "--name",
-            "names",
-            cls=ReadingOption,
-            multiple=True,
-            metavar="WHAT=NAME",
-            help="What the file calls differently: --name labels=target --name probs=cat,dog (or 'probs=p_*').",
-        ),
-        click.option(
-            "--format",
-            "format",
-            cls=ReadingOption,
-            metavar="TOOL",
-            help="The tool that wrote a log (lm-eval, inspect, ...).",
-        ),
-        click.option(
-            "--percent", cls=ReadingOption, is_flag=True, help="The confidence is in percent."
-        ),
-        click.option(
-            "--no-answer",
-            "no_answer",
-            cls=ReadingOption,
-            type=click.Choice(["apart", "wrong"]),
-            default="apart",
-            show_default=True,
-            help="Questions without an answer: counted apart, or kept as wrong where they have a confidence.",
-        ),
-        click.option(
-            "--drop-outside",
-            cls=ReadingOption,
-            is_flag=True,
-            help="A confidence outside [0, 1] counts as missing.",
-        ),
-        click.option(
-            "--multilabel",
-            cls=ReadingOption,
-            is_flag=True,
-            help="Many labels per case, each 0 or 1.",
-        ),
-        click.option(
-            "--sums-to-one",
-            cls=ReadingOption,
-            is_flag=True,
-            help="With --multilabel: rows that sum to 1 are meant.",
-        ),
-    ]
-    return add_options(run, options)
+    return add_options(run, READING_PARAMETERS)
 
 
 def add_output_options(f: F) -> F:

@@ -83,12 +83,24 @@ def build_examination(
 ) -> Any:
     """Contents and problems of a file, for a terminal."""
     from rich.console import Group
+    from rich.table import Table
     from rich.text import Text
 
     title = Text(make_printable(path), style="bold")
     lines: list[Any] = [title]
     if description is not None:
-        lines = [title + Text(f"  {description.format}"), _build_item_table(description)]
+        table = Table("name", "shape", "type", "read as", box=None, pad_edge=False, padding=(0, 2))
+        for item in description.items[:LISTED_ITEMS]:
+            cells = (
+                shorten(item.name, NAME_LETTERS),
+                " × ".join(f"{n:,}" for n in item.shape),
+                shorten(item.dtype, NAME_LETTERS),
+                item.part or "–",
+            )
+            table.add_row(*(Text(make_printable(cell)) for cell in cells))
+        if len(description.items) > LISTED_ITEMS:
+            table.add_row(f"{len(description.items) - LISTED_ITEMS:,} more in --json")
+        lines = [title + Text(f"  {description.format}"), table]
     lines.append(Text(""))
     if not problems:
         # Of several splits the one to evaluate is named: test where there is one.
@@ -108,21 +120,3 @@ def build_examination(
             anyway = f"          can be evaluated anyway: {make_printable(problem.anyway)}"
             lines.append(Text(anyway, style="dim"))
     return Group(*lines, Text(""))
-
-
-def _build_item_table(description: Description) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("name", "shape", "type", "read as", box=None, pad_edge=False, padding=(0, 2))
-    for item in description.items[:LISTED_ITEMS]:
-        cells = (
-            shorten(item.name, NAME_LETTERS),
-            " × ".join(f"{n:,}" for n in item.shape),
-            shorten(item.dtype, NAME_LETTERS),
-            item.part or "–",
-        )
-        table.add_row(*(Text(make_printable(cell)) for cell in cells))
-    if len(description.items) > LISTED_ITEMS:
-        table.add_row(f"{len(description.items) - LISTED_ITEMS:,} more in --json")
-    return table

@@ -250,11 +250,7 @@ def _read_months(
         lists = {name: [f] for name, f in sources.items()}
         return MonthlyData(predictions=predictions, slices=slices or None, files=lists)
     name = names[0]
-    months: dict[str, Bools] = {}
-    if month is not None:
-        months = _cut_by_column(rows[name], month)
-    elif chunk is not None:
-        months = _cut_by_rows(len(rows[name].why), chunk)
+    months = _find_months(rows[name], month, chunk)
     return _cut_file(files[0], predictions[name], rows[name], months, slices.get(name))
 
 
@@ -285,37 +281,36 @@ def _cut_file(
     )
 
 
-def _cut_by_column(rows: FileRows, month: str) -> dict[str, Bools]:
+def _find_months(rows: FileRows, month: str | None, chunk: int | None) -> dict[str, Bools]:
     """The rows of each month: numbers by size, dates by their digits, names in the order of the
-    file.
+    file; without a column, runs of `chunk` rows.
     """
+    if month is None:
+        n, size = len(rows.why), chunk or 0
+        if size < 1:
+            raise InputError(f"--chunk {chunk}; at least one row is needed.")
+        months: dict[str, Bools] = {}
+        for start in range(0, n, size):
+            end = min(start + size, n)
+            months[f"rows {start + 1:,} to {end:,}"] = np.arange(n) // size == start // size
+        return months
     value = rows.column(month)
     empty = int(np.isin(value, ("", "None", "nan")).sum())
     if empty:
         raise InputError(
             Path(rows.path).name, got=f"has {empty:,} rows without a {month}", need="each needs one"
         )
+
+    def order(name: str) -> tuple[float, str]:
+        try:
+            return float(name), name
+        except ValueError:
+            return 0.0, name
+
     names: list[str] = list(dict.fromkeys(value.tolist()))
     if all(name[:1].isdigit() for name in names):
-        names.sort(key=_order_month)
+        names.sort(key=order)
     return {name: value == name for name in names}
-
-
-def _order_month(name: str) -> tuple[float, str]:
-    try:
-        return float(name), name
-    except ValueError:
-        return 0.0, name
-
-
-def _cut_by_rows(n: int, chunk: int) -> dict[str, Bools]:
-    if chunk < 1:
-        raise InputError(f"--chunk {chunk}; at least one row is needed.")
-    months: dict[str, Bools] = {}
-    for start in range(0, n, chunk):
-        end = min(start + chunk, n)
-        months[f"rows {start + 1:,} to {end:,}"] = np.arange(n) // chunk == start // chunk
-    return months
 
 
 def _read_labels(path: str, on: str, label: str | None) -> dict[str, str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,6 +143,7 @@ def evaluate_stream(
     **asked: Any,
 ) -> Report:
     """The report of a stream."""
+    from howsure import workers
     from howsure.scale import evaluate_files
     from howsure.scale.parts import find_unstreamed
 
@@ -152,11 +153,18 @@ def evaluate_stream(
             f"--{unstreamed.replace('_', '-')} needs all predictions at once; "
             "leave out the options of a stream."
         )
+    if streaming.workers is not None and streaming.scheduler is not None:
+        raise InputError(
+            "--workers starts processes here and --scheduler uses a cluster; give one of them."
+        )
+    # Threads of this process, worker processes, or a cluster.
+    place: AbstractContextManager[Map | None] = nullcontext()
+    if streaming.workers is not None:
+        place = workers.processes(streaming.workers)
+    elif streaming.scheduler is not None:
+        place = workers.connected(streaming.scheduler)
     reuse_memory()
-    with (
-        _choose_map(streaming.workers, streaming.scheduler) as mapped,
-        _show_progress() as progress,
-    ):
+    with place as mapped, _show_progress() as progress:
         return evaluate_files(
             files,
             scores or None,
@@ -169,22 +177,6 @@ def evaluate_stream(
             command=get_command_line(),
             **asked,
         )
-
-
-@contextmanager
-def _choose_map(number: int | None, scheduler: str | None) -> Generator[Map | None]:
-    """Threads of this process, worker processes, or a cluster."""
-    if number is not None and scheduler is not None:
-        raise InputError(
-            "--workers starts processes here and --scheduler uses a cluster; give one of them."
-        )
-    if number is None and scheduler is None:
-        yield None
-        return
-    from howsure import workers
-
-    with workers.connected(scheduler) if scheduler else workers.processes(number or 1) as mapped:
-        yield mapped
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from howsure._core.frozen import frozen
 from howsure.cli.common import (
     FILES,
     ReadingCommand,
+    add_options,
     add_reading_options,
     note,
     read_files,
@@ -50,9 +51,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--costs", type=click.Path(), help="CSV matrix: rows truth, columns answer."),
         number("--uncertainty", help="Reject above this normalised entropy (Laves)."),
     ]  # fmt: skip
-    for option in reversed(options):
-        f = option(f)
-    return f
+    return add_options(f, options)
 
 
 @click.command(cls=ReadingCommand)

@@ -133,7 +133,11 @@ def evaluate_files(
     job = plan_parts(expand_paths(paths), settings)
     folder, resumed = None, 0
     if resume is not None:
-        folder = _make_folder(Path(resume))
+        place = Path(resume)
+        if place.exists() and not place.is_dir():
+            raise InputError(f"{place} is a file; a folder is needed for the summaries of parts.")
+        place.mkdir(exist_ok=True)
+        folder = str(place.absolute())
         resumed = sum(find_stored(part, settings, folder).exists() for part in job.parts)
     mapped = map or workers.threads(min(MAX_THREADS, os.cpu_count() or 1))
     task = partial(load_or_summarise, settings=settings, folder=folder)
@@ -145,22 +149,16 @@ def evaluate_files(
     # What only single samples tell is asked once the first reading says what to look for.
     again = partial(answer_question, settings=settings)
     summary = replace(result.summary, details=_read_again(result, job, again, mapped, progress))
+    streamed, notices = _describe_stream(result, job, resumed, summary.left_out())
     asked = ReportRequest(
         sure,
         _describe_origin(job, sure, command),
-        notices=_write_notices(result, job),
-        streamed=_describe_stream(result, job, resumed, summary.left_out()),
+        notices=notices,
+        streamed=streamed,
         thresholds=thresholds,
         threshold=threshold,
     )
     return build_report(summary, asked)
-
-
-def _make_folder(folder: Path) -> str:
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; a folder is needed for the summaries of parts.")
-    folder.mkdir(exist_ok=True)
-    return str(folder.absolute())
 
 
 def gather(
@@ -176,8 +174,20 @@ def gather(
 
     def note(part: Partition) -> None:
         done.add(part.index)
-        if progress is not None:
-            progress(_measure_progress(job, done, results, time.monotonic() - start))
+        if progress is None:
+            return
+        parts = [job.parts[i] for i in done]
+        # A file that does not say how many rows it has is counted when its summary arrives.
+        counted = sum(result.summary.n for result in results if result.summary is not None)
+        so_far = Progress(
+            parts=len(parts),
+            of_parts=len(job.parts),
+            bytes=sum(part.bytes for part in parts),
+            of_bytes=sum(part.bytes for part in job.parts),
+            rows=max(counted, sum(part.rows for part in parts)),
+            seconds=time.monotonic() - start,
+        )
+        progress(so_far)
 
     try:
         for result in workers.sums(mapped, task, job.parts, note):
@@ -211,22 +221,6 @@ def merge_if_large(results: list[PartResult]) -> list[PartResult]:
     return [merge_results(results)]
 
 
-def _measure_progress(
-    job: Job, done: set[int], results: Sequence[PartResult], seconds: float
-) -> Progress:
-    parts = [job.parts[i] for i in done]
-    # A file that does not say how many rows it has is counted when its summary arrives.
-    counted = sum(result.summary.n for result in results if result.summary is not None)
-    return Progress(
-        parts=len(parts),
-        of_parts=len(job.parts),
-        bytes=sum(part.bytes for part in parts),
-        of_bytes=sum(part.bytes for part in job.parts),
-        rows=max(counted, sum(part.rows for part in parts)),
-        seconds=seconds,
-    )
-
-
 def _read_again(
     result: PartResult,
     job: Job,
@@ -249,32 +243,29 @@ def _read_again(
     return second.details if len(second.parts) == len(job.parts) else None
 
 
-def _write_notices(result: PartResult, job: Job) -> list[FindingData]:
-    """What keeps the report from being about all rows."""
-    findings: list[Finding] = []
+def _describe_stream(
+    result: PartResult, job: Job, resumed: int, left_out: dict[str, str]
+) -> tuple[Streamed, list[FindingData]]:
+    """How the report was made, and what keeps it from being about all rows."""
     read, of = len(result.parts), len(job.parts)
+    skipped = [*job.skipped, *result.skipped]
+    streamed: Streamed = {
+        "files": len(job.files),
+        "parts": read,
+        "of": of,
+        "resumed": resumed,
+        "partial": read < of,
+        "skipped": skipped,
+        "left_out": left_out,
+    }
+    findings: list[Finding] = []
     if read < of:
         text = f"Partial: {read:,} of {of:,} parts of the data were read before it was interrupted."
         findings.append(Finding("partial", text, {"parts": read, "of": of}, ""))
-    skipped = [*job.skipped, *result.skipped]
     if skipped:
         text = f"Left out because it cannot be read: {'; '.join(skipped)}"
         findings.append(Finding("skipped", text, {"skipped": len(skipped)}, ""))
-    return [finding.json() for finding in findings]
-
-
-def _describe_stream(
-    result: PartResult, job: Job, resumed: int, left_out: dict[str, str]
-) -> Streamed:
-    return {
-        "files": len(job.files),
-        "parts": len(result.parts),
-        "of": len(job.parts),
-        "resumed": resumed,
-        "partial": len(result.parts) < len(job.parts),
-        "skipped": [*job.skipped, *result.skipped],
-        "left_out": left_out,
-    }
+    return streamed, [finding.json() for finding in findings]
 
 
 def _describe_origin(job: Job, sure: Sureness, command: str | None) -> Provenance:

@@ -1,4 +1,4 @@
-"""Which parts the files fall into, and who each part is."""
+"""The parts that files fall into: how they are planned, named, read, and summarised."""
 
 from __future__ import annotations
 
@@ -94,6 +94,9 @@ class Job:
     files: tuple[str, ...]
     parts: tuple[Partition, ...]
     skipped: tuple[str, ...]
+
+
+# Planning.
 
 
 @frozen
@@ -231,6 +234,9 @@ def _cut_file(file: SourceFile, number: int, *, first_index: int, rows: int) -> 
     return parts
 
 
+# What is made of a part.
+
+
 def load_or_summarise(part: Partition, settings: Settings, folder: str | None = None) -> PartResult:
     """The summary of a part, taken from `folder` where it is there already and stored there where
     it is not.
@@ -332,7 +338,11 @@ def _read_part(
                     runs.put(make(preds, Place(part.file, next_row)))
                     next_row += preds.n
             except InputError as e:
-                error = e.at(f"{_name_piece(part, path, piece)}, from row {next_row} on")
+                where = part.path
+                if piece is not None:
+                    is_parquet = path.suffix.lower() in arrow.PARQUET_SUFFIXES
+                    where += f", {'row group' if is_parquet else 'record batch'} {piece}"
+                error = e.at(f"{where}, from row {next_row} on")
                 if not (isinstance(e, Damaged) and settings.skip_corrupt):
                     raise error from None
                 skipped.append(str(error))
@@ -342,13 +352,6 @@ def _read_part(
             if merged is not None:
                 stack.put(merged)
     return stack.total(), tuple(skipped)
-
-
-def _name_piece(part: Partition, path: Path, piece: int | None) -> str:
-    if piece is None:
-        return part.path
-    what = "row group" if path.suffix.lower() in arrow.PARQUET_SUFFIXES else "record batch"
-    return f"{part.path}, {what} {piece}"
 
 
 @contextmanager
