@@ -7,11 +7,13 @@ import json
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from howsure import load, save
 from schemas import validate
 
 
@@ -234,3 +236,62 @@ def test_a_named_pipe_is_decided_and_nothing_else_waits_for_one(
     ran = policy("decide", "policy.json", "pipe.jsonl")
     writer.join()
     assert json.loads(ran.out)["confidence"] == 0.999
+
+
+@pytest.fixture
+def percents(tmp_path: Path) -> Path:
+    """Confidences in percent under a name of their own, with the truth and without."""
+    rng = np.random.default_rng(5)
+    sure = rng.beta(6, 1, 800).round(4)
+    right = rng.random(800) < sure
+    rows = [f"{100 * c:.2f},{int(r)}" for c, r in zip(sure, right, strict=True)]
+    (tmp_path / "old.csv").write_text("\n".join(["how_sure,was_right", *rows]) + "\n")
+    new = [f"q{i},{100 * c:.2f},{c / 2:.4f}" for i, c in enumerate(sure[:60])]
+    (tmp_path / "new.csv").write_text("\n".join(["id,how_sure,half", *new]) + "\n")
+    return tmp_path
+
+
+NAMED = ("--name", "confidence=how_sure", "--percent")
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_policy_remembers_how_its_file_was_read(
+    howsure: Callable, percents: Path, monkeypatch: pytest.MonkeyPatch, piped: bool
+) -> None:
+    file = "-" if piped else "new.csv"
+
+    def decide(*options: str) -> list[str]:
+        stream = io.TextIOWrapper(io.BytesIO((percents / "new.csv").read_bytes()))
+        monkeypatch.setattr("sys.stdin", stream)
+        ran = howsure("decide", "p.json", file, *options, "-q")
+        assert (ran.code, ran.err) == (0, "")
+        return ran.out.splitlines()
+
+    fitted = ("old.csv", *NAMED, "--name", "correct=was_right", "--risk", "0.1")
+    assert howsure("threshold", *fitted, "-o", "p.json", "-q").code == 0
+    lines = decide()
+    assert lines == decide(*NAMED)
+    assert {json.loads(line)["decision"] for line in lines} == {"accept", "defer"}
+    # An option that is given wins, part by part: half of the confidence, of which percents remain.
+    halves = [json.loads(line)["confidence"] for line in decide("--name", "confidence=half")]
+    assert max(halves) < 0.01
+    # One without the field, as policies of before, decides only what is told again.
+    save(replace(load("p.json"), read=None), "p.json")
+    assert howsure("decide", "p.json", "new.csv").code == 2
+    again = [json.loads(line) for line in decide(*NAMED)]
+    before = [json.loads(line) for line in lines]
+    assert [d["decision"] for d in again] == [d["decision"] for d in before]
+
+
+def test_the_split_of_a_policy_is_not_that_of_new_data(howsure: Callable, val: Path) -> None:
+    howsure("threshold", "v.npz", "--split", "val", "--risk", "0.02", "-o", "p.json", "-q")
+    assert load("p.json").read.split == "val"
+    assert howsure("decide", "p.json", "new.jsonl", "-q").code == 0
+    ran = howsure("decide", "p.json", "v.npz", "--split", "test", "-q")
+    assert len(ran.out.splitlines()) == 800
+
+
+def test_an_online_policy_remembers_it_too(howsure: Callable, percents: Path) -> None:
+    fitted = ("old.csv", *NAMED, "--name", "correct=was_right", "--risk", "0.2")
+    howsure("threshold", *fitted, "--online", "o.json", "-q")
+    assert len(howsure("decide", "o.json", "new.csv", "-q").out.splitlines()) == 60

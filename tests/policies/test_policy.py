@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from howsure import InputError, Outcomes, Predictions, load, policies, read, save
+from howsure.formats import ReadOptions
 from howsure.policies import (
     Policy,
     guaranteed_threshold,
@@ -200,3 +201,19 @@ def test_promises_hold_on_real_networks(shared: Path) -> None:
         made = Policy.fit(val, choose).decide(test)
         assert made.coverage > 0.25
         assert 1 - test.correct[made.accept].mean() <= 0.02
+
+
+def test_how_its_file_was_read_is_saved(tmp_path: Path) -> None:
+    options = ReadOptions(names={"probs": ["cat", "dog"], "labels": "y"}, percent=True)
+    policy = Policy("max_prob", 0.8, read=options)
+    save(policy, tmp_path / "p.json")
+    assert load(tmp_path / "p.json") == policy
+    assert hash(load(tmp_path / "p.json")) == hash(policy)
+    stored = (tmp_path / "p.json").read_text()
+    assert '"percent": true' in stored
+
+
+@pytest.mark.parametrize("columns", [3, ["cat", 1]])
+def test_names_are_text(columns: object) -> None:
+    with pytest.raises(InputError, match=r"names has .* for 'probs'"):
+        ReadOptions(names={"probs": columns})

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, workers
+from howsure.formats import ReadOptions
 from howsure.scale.many_files import gather
 from howsure.scale.store import PartResult
 
@@ -269,3 +271,16 @@ def test_a_confidence_is_read_once(tables: list[Path]) -> None:
 
     hs.evaluate_files(tables, map=counting)
     assert len(readings) == 1
+
+
+def test_options_in_one_value(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("sure,correct,split\n" + "0.9,1,test\n0.8,0,val\n0.7,1,test\n" * 20)
+    keywords = {"names": {"confidence": "sure"}, "split": "test"}
+    options = ReadOptions(**keywords)
+    report = hs.evaluate_files(path, options=options)
+    assert report.data["metrics"] == hs.evaluate_files(path, **keywords).data["metrics"]
+    with pytest.raises(hs.InputError, match="together with keywords"):
+        hs.evaluate_files(path, options=options, mc=True)
+    with pytest.raises(hs.InputError, match="options has percent, which needs all predictions"):
+        hs.evaluate_files(path, options=replace(options, percent=True))

@@ -129,7 +129,6 @@ from howsure import workers
 from howsure.scale import parts
 from howsure.scale.many_files import gather
 from howsure.scale.parts import summarise, load_or_summarise
-import howsure.scale.parts as module
 folder, log, go, *files = sys.argv[1:]
 parts.PART_ROWS = 250
 
@@ -141,7 +140,7 @@ def slow(part, settings):
         time.sleep(0.01)
     return summarise(part, settings)
 
-module.summarise = slow
+parts.summarise = slow
 settings = parts.Settings()
 job = parts.plan_parts(parts.expand_paths(files), settings)
 gather(job, partial(load_or_summarise, settings=settings, folder=folder), workers.threads(2))

@@ -53,6 +53,7 @@ SAVABLE = {
     "PerLabel": "howsure.calibrators",
     "Platt": "howsure.calibrators",
     "Policy": "howsure.policies",
+    "ReadOptions": "howsure.predictions.read_options",
     "Temperature": "howsure.calibrators",
     "VectorScaling": "howsure.calibrators",
 }

@@ -42,14 +42,22 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line for each.")
 def status(states: Sequence[str], as_json: bool) -> int:
     """What a drift or guarantee monitor has seen, and whether an alarm stands: exit code 3."""
+    from howsure.policies.drift_monitor import DriftMonitor
     from howsure.serving.alarm_guard import load_state
 
     loaded = [load_state(path) for path in states]
     for path, state in zip(states, loaded, strict=True):
-        if as_json:
-            click.echo(strict_json.dump_line({"state": path, **_list_facts(state)}))
-        else:
+        if not as_json:
             click.echo(make_printable(f"{path}: {_describe(state)}"))
+            continue
+        facts: dict[str, object] = {"state": path}
+        if isinstance(state, DriftMonitor):
+            facts |= {"kind": "drift", "seen": state.seen}
+        else:
+            facts |= {"kind": "guarantee", "labels": state.labels, "wrong": state.wrong}
+            facts |= {"risk": state.risk, "kept": state.kept}
+        facts |= {"false_alarms": state.false_alarms, "alarms": state.alarms}
+        click.echo(strict_json.dump_line(facts | {"resets": state.resets}))
     return ALARM_EXIT_CODE if any(state.alarms for state in loaded) else 0
 
 
@@ -69,27 +77,6 @@ def reset(state: str, reason: str, quiet: bool) -> int:
         save(load_state(state).reset(reason), state)
     note(f"{state} begins again: {reason}", quiet)
     return 0
-
-
-def _list_facts(state: AlarmState) -> dict[str, object]:
-    from howsure.policies.drift_monitor import DriftMonitor
-
-    facts: dict[str, object]
-    if isinstance(state, DriftMonitor):
-        facts = {"kind": "drift", "seen": state.seen}
-    else:
-        facts = {
-            "kind": "guarantee",
-            "labels": state.labels,
-            "wrong": state.wrong,
-            "risk": state.risk,
-            "kept": state.kept,
-        }
-    return facts | {
-        "false_alarms": state.false_alarms,
-        "alarms": state.alarms,
-        "resets": state.resets,
-    }
 
 
 def _describe(state: AlarmState) -> str:

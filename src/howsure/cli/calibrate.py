@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,6 +26,7 @@ from howsure.cli.paths import InputPath, OutputPath
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
+    from howsure.predictions.read_options import ReadOptions
     from howsure.report.calibration_report import CalibrationReport
     from howsure.report.report import Report
 
@@ -100,7 +102,7 @@ def command(
     quiet: bool,
     level: float,
     seed: int,
-    **reading: Any,
+    options: ReadOptions,
 ) -> None:
     """Correct the confidence: fit on validation data, judge on test data.
 
@@ -124,10 +126,10 @@ def command(
             "say what to judge on: --on TEST, or --on-split test for another split of the same file."
         )
     test_files = on or fit
-    test_reading: dict[str, Any] = {**reading, "split": on_split}
-    val = read_files(fit, **reading)
+    test_options = replace(options, split=on_split)
+    val = read_files(fit, options)
     try:
-        test = read_files(test_files, **test_reading)
+        test = read_files(test_files, test_options)
     except InputError as e:
         # The test data have an option of their own for the split.
         raise InputError(str(e).replace("(--split)", "(--on-split)")) from None
@@ -148,9 +150,9 @@ def command(
     if html:
         page = build_page(report, test, level=level, seed=seed)
         provenance = page.data["provenance"]
-        provenance["reading"] = format_reading_call(test_files, test_reading)
-        fit_call = format_reading_call([Path(f).name for f in fit], reading)
-        test_call = format_reading_call([Path(f).name for f in test_files], test_reading)
+        provenance["reading"] = format_reading_call(test_files, test_options)
+        fit_call = format_reading_call([Path(f).name for f in fit], options)
+        test_call = format_reading_call([Path(f).name for f in test_files], test_options)
         provenance["inputs"] = [
             {"file": f"fitted on {fit_call}"},
             {

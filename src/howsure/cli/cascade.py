@@ -27,6 +27,7 @@ from howsure.cli.paths import InputPath, OutputPath
 if TYPE_CHECKING:
     from howsure.policies.cascades import Cascade, CascadeResult
     from howsure.predictions import Outcomes
+    from howsure.predictions.read_options import ReadOptions
 
 
 @click.command(cls=ReadingCommand)
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
 @add_reading_options
 def command(
     files: Sequence[str], costs: str, person: float, person_error: float, error: float, accuracy: float | None,
-    on: Sequence[str], out: str | None, as_json: bool, quiet: bool, **how: Any,
+    on: Sequence[str], out: str | None, as_json: bool, quiet: bool, options: ReadOptions,
 ) -> int:  # fmt: skip
     """A small model first, then a large one, then a person: which thresholds cost least?
 
@@ -82,12 +83,21 @@ def command(
     """
     from howsure.policies.cascades import Cascade
 
-    prices = _parse_costs(costs, files)
+    try:
+        prices = [float(cost) for cost in costs.split(",")]
+    except ValueError:
+        raise InputError(
+            f"--costs {costs!r} is not a list of numbers, as in --costs 1,10."
+        ) from None
+    if len(prices) != len(files):
+        raise InputError(
+            f"--costs has {len(prices)} numbers for {len(files)} models; give one for each, in order."
+        )
     if on and len(on) != len(files):
         raise InputError(
             f"--on is given {len(on)} times for {len(files)} models; name one file for each, in order."
         )
-    stages = _read_stages(files, how)
+    stages = _read_stages(files, options)
     with show_spinner("choosing"):
         chosen = Cascade.fit(
             stages,
@@ -97,7 +107,7 @@ def command(
             error_cost=error,
             accuracy=accuracy,
         )
-    judged = chosen.evaluate(_read_stages(on, how)) if on else None
+    judged = chosen.evaluate(_read_stages(on, options)) if on else None
     if out is not None:
         from howsure._core.saving import save
 
@@ -110,24 +120,10 @@ def command(
     return int(chosen.expected is not None and chosen.expected.shares[-1] == 1)
 
 
-def _parse_costs(costs: str, files: Sequence[str]) -> list[float]:
-    try:
-        prices = [float(cost) for cost in costs.split(",")]
-    except ValueError:
-        raise InputError(
-            f"--costs {costs!r} is not a list of numbers, as in --costs 1,10."
-        ) from None
-    if len(prices) != len(files):
-        raise InputError(
-            f"--costs has {len(prices)} numbers for {len(files)} models; give one for each, in order."
-        )
-    return prices
-
-
-def _read_stages(files: Sequence[str], how: dict[str, Any]) -> list[Outcomes]:
+def _read_stages(files: Sequence[str], options: ReadOptions) -> list[Outcomes]:
     from howsure.policies.cascades import join_stages
 
-    return join_stages([read_files([path], **how) for path in files])
+    return join_stages([read_files([path], options) for path in files])
 
 
 def _draw_table(cascade: Cascade, judged: CascadeResult | None, files: Sequence[str]) -> Any:

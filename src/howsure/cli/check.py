@@ -26,6 +26,7 @@ from howsure.cli.common import (
 from howsure.cli.paths import InputPath, OutputPath
 
 if TYPE_CHECKING:
+    from howsure.predictions.read_options import ReadOptions
     from howsure.report.gate import Verdict
     from howsure.report.report_types import ReportData
 
@@ -87,7 +88,7 @@ def command(
     quiet: bool,
     level: float,
     seed: int,
-    **reading: Any,
+    options: ReadOptions,
 ) -> None:
     """A gate for CI: exit 1 where a limit is not met.
 
@@ -110,8 +111,8 @@ def command(
     # A mistake in a limit is told before a large file is read.
     limits = [parse_requirement(text) for text in requirements]
     old = None if baseline is None else read_baseline(baseline)
-    preds = read_files(files, **reading)
-    other = None if against is None else read_files([against], **reading)
+    preds = read_files(files, options)
+    other = None if against is None else read_files([against], options)
     with show_spinner("measuring"):
         verdicts = check(
             preds, limits, baseline=old, against=other, point=point, level=level, seed=seed

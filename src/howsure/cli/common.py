@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -19,11 +20,22 @@ from howsure.cli.paths import InputPath, OutputPath, PathCommand
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
+    from howsure.predictions.read_options import NoAnswer, ReadOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
-LOG_OPTIONS = ("format", "percent", "no_answer", "drop_outside")
-MULTILABEL_OPTIONS = ("multilabel", "sums_to_one")
-READING_DEFAULTS = {"no_answer": "apart"}  # an option with this value was not given
+# The fields of `ReadOptions` that a command line can give.
+READING_OPTIONS = (
+    "split",
+    "mc",
+    "renormalise",
+    "names",
+    "format",
+    "percent",
+    "no_answer",
+    "drop_outside",
+    "multilabel",
+    "sums_to_one",
+)
 # Of mallopt(3): two parameters, and the largest threshold that it takes.
 TRIM_THRESHOLD, MMAP_THRESHOLD, LARGEST_MMAP_THRESHOLD = -1, -3, 1 << 25
 MISSING_LABEL_COLUMNS, COLUMN_NAME_LETTERS = 12, 60  # listed where labels are missing
@@ -56,80 +68,117 @@ class ReadingCommand(PathCommand):
                 formatter.write_dl(reading)
 
 
-def _add_options(f: F, options: Sequence[Callable[[F], F]]) -> F:
+def add_options(f: F, options: Sequence[Callable[[F], F]]) -> F:
+    """`f` with these click options."""
     # Decorators are applied from the last to the first, and `--help` lists them in the other order.
     for option in reversed(options):
         f = option(f)
     return f
 
 
-def add_reading_options(f: F) -> F:
-    """Options that say how a file is read; the command is a `ReadingCommand`."""
-    options = [
-        click.option(
-            "--split",
-            cls=ReadingOption,
-            help="Which split, where a file holds several (val, test, ...).",
-        ),
-        click.option(
-            "--mc",
-            cls=ReadingOption,
-            is_flag=True,
-            help="Use the Monte-Carlo or ensemble samples (mc_logits).",
-        ),
-        click.option(
-            "--renormalise",
-            cls=ReadingOption,
-            is_flag=True,
-            help="Divide rows of probabilities by their sum.",
-        ),
-        click.option(
-            "--name",
-            "names",
-            cls=ReadingOption,
-            multiple=True,
-            metavar="WHAT=NAME",
-            help="What the file calls differently: --name labels=target --name probs=cat,dog (or 'probs=p_*').",
-        ),
-        click.option(
-            "--format",
-            "format",
-            cls=ReadingOption,
-            metavar="TOOL",
-            help="The tool that wrote a log (lm-eval, inspect, ...).",
-        ),
-        click.option(
-            "--percent", cls=ReadingOption, is_flag=True, help="The confidence is in percent."
-        ),
-        click.option(
-            "--no-answer",
-            "no_answer",
-            cls=ReadingOption,
-            type=click.Choice(["apart", "wrong"]),
-            default="apart",
-            show_default=True,
-            help="Questions without an answer: counted apart, or kept as wrong where they have a confidence.",
-        ),
-        click.option(
-            "--drop-outside",
-            cls=ReadingOption,
-            is_flag=True,
-            help="A confidence outside [0, 1] counts as missing.",
-        ),
-        click.option(
-            "--multilabel",
-            cls=ReadingOption,
-            is_flag=True,
-            help="Many labels per case, each 0 or 1.",
-        ),
-        click.option(
-            "--sums-to-one",
-            cls=ReadingOption,
-            is_flag=True,
-            help="With --multilabel: rows that sum to 1 are meant.",
-        ),
-    ]
-    return _add_options(f, options)
+READING_PARAMETERS = [
+    click.option(
+        "--split",
+        cls=ReadingOption,
+        help="Which split, where a file holds several (val, test, ...).",
+    ),
+    click.option(
+        "--mc",
+        cls=ReadingOption,
+        is_flag=True,
+        help="Use the Monte-Carlo or ensemble samples (mc_logits).",
+    ),
+    click.option(
+        "--renormalise",
+        cls=ReadingOption,
+        is_flag=True,
+        help="Divide rows of probabilities by their sum.",
+    ),
+    click.option(
+        "--name",
+        "names",
+        cls=ReadingOption,
+        multiple=True,
+        metavar="WHAT=NAME",
+        help="What the file calls differently: --name labels=target --name probs=cat,dog (or 'probs=p_*').",
+    ),
+    click.option(
+        "--format",
+        "format",
+        cls=ReadingOption,
+        metavar="TOOL",
+        help="The tool that wrote a log (lm-eval, inspect, ...).",
+    ),
+    click.option(
+        "--percent", cls=ReadingOption, is_flag=True, help="The confidence is in percent."
+    ),
+    click.option(
+        "--no-answer",
+        "no_answer",
+        cls=ReadingOption,
+        type=click.Choice(["apart", "wrong"]),
+        default="apart",
+        show_default=True,
+        help="Questions without an answer: counted apart, or kept as wrong where they have a confidence.",
+    ),
+    click.option(
+        "--drop-outside",
+        cls=ReadingOption,
+        is_flag=True,
+        help="A confidence outside [0, 1] counts as missing.",
+    ),
+    click.option(
+        "--multilabel",
+        cls=ReadingOption,
+        is_flag=True,
+        help="Many labels per case, each 0 or 1.",
+    ),
+    click.option(
+        "--sums-to-one",
+        cls=ReadingOption,
+        is_flag=True,
+        help="With --multilabel: rows that sum to 1 are meant.",
+    ),
+]
+
+
+def add_reading_options(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that say how a file is read, which a `ReadingCommand` receives as one value,
+    `options: ReadOptions`.
+    """
+
+    @wraps(f)
+    def run(
+        *args: Any,
+        split: str | None,
+        mc: bool,
+        renormalise: bool,
+        names: Sequence[str],
+        format: str | None,
+        percent: bool,
+        no_answer: NoAnswer,
+        drop_outside: bool,
+        multilabel: bool,
+        sums_to_one: bool,
+        **others: Any,
+    ) -> Any:
+        from howsure.predictions.read_options import ReadOptions
+
+        options = ReadOptions(
+            split=split,
+            mc=mc,
+            names=parse_names(names),
+            renormalise=renormalise,
+            format=format,
+            percent=percent,
+            no_answer=no_answer,
+            drop_outside=drop_outside,
+            multilabel=multilabel,
+            sums_to_one=sums_to_one,
+        )
+        return f(*args, options=options, **others)
+
+    return add_options(run, READING_PARAMETERS)
 
 
 def add_output_options(f: F) -> F:
@@ -152,7 +201,7 @@ def add_output_options(f: F) -> F:
         ),
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     ]
-    return _add_options(f, options)
+    return add_options(f, options)
 
 
 def add_interval_options(f: F) -> F:
@@ -169,12 +218,7 @@ def add_interval_options(f: F) -> F:
             help="Seed of the bootstrap.",
         ),
     ]
-    return _add_options(f, options)
-
-
-def take_log_options(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that say how a log or many labels are read, taken out of all options."""
-    return {name: options.pop(name) for name in (*LOG_OPTIONS, *MULTILABEL_OPTIONS)}
+    return add_options(f, options)
 
 
 def parse_names(names: Sequence[str]) -> dict[str, str]:
@@ -189,15 +233,7 @@ def parse_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def read_files(
-    files: Sequence[str],
-    split: str | None,
-    mc: bool,
-    renormalise: bool,
-    names: Sequence[str],
-    *,
-    announce: bool = True,
-    labelled: bool = True,
-    **log: Any,
+    files: Sequence[str], options: ReadOptions, *, announce: bool = True, labelled: bool = True
 ) -> Predictions:
     """The files as one set of predictions; standard error says what kind of log a file is, unless
     `announce` is false. Files without labels are refused where they must be `labelled`.
@@ -206,41 +242,28 @@ def read_files(
 
     reuse_memory()
     quiet = not announce or is_quiet()
-    table = parse_names(names)
     with show_spinner(f"reading {', '.join(Path(f).name for f in files)}"):
         preds = read(
-            list(files),
-            split=split,
-            mc=mc,
-            renormalise=renormalise,
-            names=table,
-            tell=lambda line: note(f"howsure: {line}", quiet),
-            **log,
+            list(files), options=options, tell=lambda line: note(f"howsure: {line}", quiet)
         )
-    if labelled and preds.kind != "confidence" and preds.known_labels is None:
-        raise _explain_missing_labels(preds, Path(files[0]), set(table.values()))
-    return preds
-
-
-def _explain_missing_labels(preds: Predictions, path: Path, named: set[str]) -> InputError:
-    """The error of a file without labels: name the columns that may hold them, or say what to do
-    without.
-    """
+    if not labelled or preds.kind == "confidence" or preds.known_labels is not None:
+        return preds
+    # Name the columns that may hold the labels, or say what can be done without.
     from howsure.formats.files import list_likely_labels
 
-    n = preds.n
+    path, n = Path(files[0]), preds.n
     if preds.layout is not None:
         n //= preds.layout.size
-    need = "add an array or a column of labels"
+    named = set(options.names.values())
     free = [name for name in list_likely_labels(path, preds.k or 2, n) if name not in named]
+    need = "add an array or a column of labels"
     if free:
-        shown = free[:MISSING_LABEL_COLUMNS]
-        quoted = [repr(shorten(name, COLUMN_NAME_LETTERS)) for name in shown]
+        quoted = [repr(shorten(name, COLUMN_NAME_LETTERS)) for name in free[:MISSING_LABEL_COLUMNS]]
         listed = quoted[-1]
         if len(quoted) > 1:
             listed = f"{', '.join(quoted[:-1])} or {listed}"
         need = f"if {listed} holds them, say --name labels=…"
-    return InputError(
+    raise InputError(
         path.name,
         got="has no labels",
         need=need,
@@ -311,22 +334,24 @@ def get_command_line() -> str:
     return shlex.join(["howsure", *sys.argv[1:]])
 
 
-def format_reading_call(files: Sequence[str], options: Mapping[str, Any]) -> str:
+def format_reading_call(files: Sequence[str], options: ReadOptions) -> str:
     """The files and reading options of a call, as another command takes them.
 
-    >>> options = {"split": "test", "mc": False, "names": ("labels=y",), "no_answer": "apart"}
+    >>> from howsure.predictions.read_options import ReadOptions
+    >>> options = ReadOptions(split="test", names={"labels": "y"}, percent=True)
     >>> format_reading_call(["my test.npz"], options)
-    "'my test.npz' --split test --name labels=y"
+    "'my test.npz' --split test --name labels=y --percent"
     """
     words = list(files)
-    for name, value in options.items():
-        option = "--name" if name == "names" else f"--{name.replace('_', '-')}"
-        given: list[object] = [value]
-        if isinstance(value, (tuple, list)):
-            given = list(cast("Sequence[object]", value))
-        for one in given:
-            if one is True:
-                words.append(option)
-            elif isinstance(one, str) and one != READING_DEFAULTS.get(name):
-                words += [option, one]
+    for field in READING_OPTIONS:
+        value = getattr(options, field)
+        option = f"--{field.replace('_', '-')}"
+        if field == "names":
+            for part, columns in options.names.items():
+                listed = columns if isinstance(columns, str) else ",".join(columns)
+                words += ["--name", f"{part}={listed}"]
+        elif value is True:
+            words.append(option)
+        elif value != getattr(type(options), field):  # a field keeps its default on the class
+            words += [option, value]
     return shlex.join(words)

@@ -17,7 +17,6 @@ from howsure.cli.common import (
     add_reading_options,
     get_command_line,
     note,
-    parse_names,
     read_files,
     say,
     show_spinner,
@@ -26,6 +25,7 @@ from howsure.cli.paths import InputPath
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
+    from howsure.predictions.read_options import ReadOptions
 
 
 @click.command(cls=ReadingCommand)
@@ -80,7 +80,7 @@ def command(
     out: Sequence[str],
     html: str | None,
     quiet: bool,
-    **reading: Any,
+    options: ReadOptions,
 ) -> None:
     """Which model, score or calibrator is better on the same samples?
 
@@ -103,11 +103,11 @@ def command(
     files = list(group_files(files))
     targets = list_targets(out, html)
     score = scores[0] if scores else "max_prob"
-    confidences = find_log_confidences(files, scores, reading)
+    confidences = find_log_confidences(files, scores, options)
     if confidences:
         kinds = [f"{name} is {kind}" for name, kind in confidences.items()]
         note(f"howsure: {', '.join(kinds)}", quiet)
-        models = read_each_confidence(files[0], list(confidences), **reading)
+        models = read_each_confidence(files[0], list(confidences), options)
         # Answers without one of the confidences are left out of the comparison.
         score, common = "max_prob", True
     elif len(files) == 1:
@@ -116,18 +116,18 @@ def command(
                 "one FILE is given; give a second one, or several --score to compare scores of this one."
             )
         # One model under several names, each with a score of its own.
-        preds = read_files(files, **reading)
+        preds = read_files(files, options)
         models = {name: (preds, name) for name in scores}
     else:
-        models = {name_model(path, files): read_files([path], **reading) for path in files}
+        models = {name_model(path, files): read_files([path], options) for path in files}
     cost = {model: parse_cost(text) for model, text in split_pairs(costs, "--cost")}
-    shifted = read_sets(shifts, "--shift", reading)
-    outside = read_sets(outsides, "--outside", {**reading, "labelled": False})
+    shifted = read_sets(shifts, "--shift", options)
+    outside = read_sets(outsides, "--outside", options, labelled=False)
     with show_spinner("comparing"):
         comparison = compare(
             models,
             score=score,
-            by=read_slice_column(files[0], by, **reading),
+            by=read_slice_column(files[0], by, options),
             cost=cost or None,
             cost_name=cost_name,
             shifted=shifted or None,
@@ -149,18 +149,17 @@ def command(
 
 
 def find_log_confidences(
-    files: Sequence[str], scores: Sequence[str], reading: dict[str, Any]
+    files: Sequence[str], scores: Sequence[str], options: ReadOptions
 ) -> dict[str, str]:
     """The confidences of a log to compare, by name with their kind: those asked for, or all; none
     where there is one.
     """
     from howsure.formats.logs import is_log, read_log
 
-    path, tool = Path(files[0]), reading["format"]
+    path, tool = Path(files[0]), options.format
     if len(files) > 1 or not is_log(path, tool):
         return {}
-    metric = parse_names(reading["names"]).get("correct")
-    log = read_log(path, tool=tool, metric=metric)
+    log = read_log(path, tool=tool, metric=options.get_column("correct"))
     kinds = {confidence.name: str(confidence.kind) for confidence in log.confidences}
     if scores:
         if not set(scores) <= set(kinds):
@@ -172,27 +171,26 @@ def find_log_confidences(
 
 
 def read_each_confidence(
-    path: str, confidences: Sequence[str], names: Sequence[str], **reading: Any
+    path: str, confidences: Sequence[str], options: ReadOptions
 ) -> dict[str, Predictions]:
     """The same answers with each of the confidences; what kind of log it is, is said once."""
     models: dict[str, Predictions] = {}
     for name in confidences:
-        own_names = [*names, f"confidence={name}"]
-        models[name] = read_files([path], names=own_names, announce=not models, **reading)
+        own = options.with_names(confidence=name)
+        models[name] = read_files([path], own, announce=not models)
     return models
 
 
-def read_slice_column(path: str, by: str | None, names: Sequence[str], **reading: Any) -> Any:
+def read_slice_column(path: str, by: str | None, options: ReadOptions) -> Any:
     """The column to slice by: a table from id to value where there are ids, else a value per row.
 
     It is read as the group, but only to slice: samples are not drawn together because of it.
     """
     if by is None:
         return None
-    own_names = list(names)
     if by != "group":
-        own_names.append(f"group={by}")
-    preds = read_files([path], names=own_names, **reading)
+        options = options.with_names(group=by)
+    preds = read_files([path], options)
     if preds.group is None:
         raise InputError(f"{path} has no column {by!r} to slice by.")
     if preds.ids is None:
@@ -231,10 +229,11 @@ def parse_cost(text: str) -> float:
 
 
 def read_sets(
-    entries: Sequence[str], option: str, reading: dict[str, Any]
+    entries: Sequence[str], option: str, options: ReadOptions, *, labelled: bool = True
 ) -> dict[str, dict[str, Predictions]]:
     """MODEL=FILE → {name of the set: {model: predictions}}."""
     sets: dict[str, dict[str, Predictions]] = {}
     for model, path in split_pairs(entries, option):
-        sets.setdefault(Path(path).stem, {})[model] = read_files([path], **reading)
+        preds = read_files([path], options, labelled=labelled)
+        sets.setdefault(Path(path).stem, {})[model] = preds
     return sets

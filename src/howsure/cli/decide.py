@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 import click
+from click.core import ParameterSource
 
 from howsure._core.atomic import check_target
 from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
-from howsure.cli.common import ReadingCommand, add_reading_options, note, parse_names
+from howsure.cli.common import READING_OPTIONS, ReadingCommand, add_reading_options, note
 from howsure.cli.paths import InputPath, OutputPath, StatePath
 
 if TYPE_CHECKING:
     from howsure.policies.online import OnlinePolicy
     from howsure.policies.policy import Policy
+    from howsure.predictions.read_options import ReadOptions
     from howsure.serving.alarm_guard import AlarmGuard
     from howsure.serving.feedback import Learner
     from howsure.serving.journal import ByteSink
@@ -107,7 +109,7 @@ def command(
     alarms: str | None,
     stop_on_alarm: bool,
     quiet: bool,
-    **how: Any,
+    options: ReadOptions,
 ) -> int:
     """Accept or defer each prediction by a saved policy.
 
@@ -116,7 +118,8 @@ def command(
     an online policy (howsure threshold --online) the threshold follows --labels and its file is updated.
     Exit code 3 where an alarm of --drift or --guarantee stands, until howsure alarms reset. With a policy for many
     labels (howsure threshold --multilabel) each line has a case and the decision about each of its labels, with one
-    for masks (howsure threshold --loss dice) an image.
+    for masks (howsure threshold --loss dice) an image. The file is read as the one that the policy was made from
+    (howsure threshold --name, --percent, ...), unless an option says otherwise.
 
     \b
     Examples:
@@ -145,18 +148,18 @@ def command(
     )
     first = _load_policy(call.policy)
     _check_call(call, first)
-    how |= _choose_reading(call, first)
+    options = _choose_options(call, first, options)
     online = None if isinstance(first, Policy) else Path(policy)
     # Nobody else may move a state that this run moves.
     with (
         hold_lock(online),
         hold_lock(_as_path(drift)),
         hold_lock(_as_path(guarantee)),
-        _open_alarms(alarms) as write_line,
+        open(alarms or os.devnull, "ab", buffering=0) as alarm_file,
     ):
         # A state is read under its lock: another run may have moved it since.
         value = first if online is None else _load_policy(call.policy)
-        total, raised = _serve(call, value, how, write_line)
+        total, raised = _serve(call, value, options, alarm_file)
     deferred = total.decided - total.accepted
     summary = f"{total.decided:,} decided: {total.accepted:,} accepted, {deferred:,} deferred"
     if total.skipped:
@@ -171,14 +174,12 @@ def command(
 
 
 def _serve(
-    call: DecideCall,
-    value: Policy | OnlinePolicy,
-    how: dict[str, Any],
-    write_line: Callable[[str], None],
+    call: DecideCall, value: Policy | OnlinePolicy, options: ReadOptions, alarm_file: IO[bytes]
 ) -> tuple[Served, bool]:
     """Decide everything; what happened, and whether an alarm stands."""
     from howsure._core.saving import identify_saved, save
     from howsure.policies.policy import Policy
+    from howsure.serving.stream import Serving
 
     learner: Learner | None = None
     stamp = ""
@@ -196,11 +197,20 @@ def _serve(
             report=note,
         )
         decide = learner.decide
-    guard = _make_guard(call, stamp, write_line)
+    guard = _make_guard(call, stamp, alarm_file)
+    serving = Serving(
+        on_bad=call.on_bad,
+        report=note,
+        stamp=stamp,
+        wanted=options,
+        bursts=call.burst is not None,
+    )
     if guard is not None:
         output = None if call.out is None or call.piped else Path(call.out)
         guard.follow(output, resume=call.resume)
-    serving = _make_serving(call, stamp, guard, how)
+        serving = replace(serving, see=guard.see)
+        if call.stop_on_alarm:
+            serving = replace(serving, halt=lambda: guard.raised)
     if learner is not None and call.resume and call.out is not None:
         learner.resume(Path(call.out))
     try:
@@ -274,45 +284,61 @@ def _check_call(call: DecideCall, policy: Policy | OnlinePolicy) -> None:
         )
 
 
-def _choose_reading(call: DecideCall, policy: Policy | OnlinePolicy) -> dict[str, Any]:
-    """A policy for images or for many labels says by itself how its input is read."""
+def _choose_options(
+    call: DecideCall, policy: Policy | OnlinePolicy, given: ReadOptions
+) -> ReadOptions:
+    """How the input is read: as the file that the policy was made from, unless the command line
+    says otherwise.
+    """
     from howsure.policies.policy import Policy
+    from howsure.predictions.read_options import UNLABELLED_PARTS, ReadOptions
 
-    if not isinstance(policy, Policy) or policy.by not in ("image", "label"):
-        return {}
-    if policy.by == "image":
+    fixed = policy if isinstance(policy, Policy) else policy.policy
+    options = fixed.read or ReadOptions()
+    context = click.get_current_context()
+    for name in READING_OPTIONS:
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            options = replace(options, **{name: getattr(given, name)})
+    # Names are given part by part. Those of the truth, and of groups that have no thresholds of
+    # their own, are about the file of the policy; but a log needs to know its metric.
+    names = dict(fixed.read.names) if fixed.read else {}
+    unneeded = {"labels", "correct", "grade", "loss", "weight", "group"}
+    if fixed.by == "group":
+        unneeded.remove("group")
+    if "correct" in names and not call.piped:
+        from howsure.formats.logs import is_log
+
+        if is_log(Path(call.file), options.format):
+            unneeded.remove("correct")
+    names = {part: columns for part, columns in names.items() if part not in unneeded}
+    names |= given.names
+    if call.burst is not None:
+        names["group"] = call.burst
+    # The split says which rows of that file were used, nothing about this one.
+    options = replace(
+        options, names=names, split=given.split, beside=UNLABELLED_PARTS, attributes=()
+    )
+    # A policy for images or for many labels says by itself how its input is read.
+    if policy is fixed and fixed.by == "image":
         from howsure.predictions.images import IMAGE_SCORES
 
         if call.piped:
             raise InputError(
                 "images are decided from a file of arrays (image, class, height, width), not from a pipe."
             )
-        score = policy.keys[0]
-        return {"image_score": score, "attributes": () if score in IMAGE_SCORES else (score,)}
-    if call.drift is not None or call.guarantee is not None:
-        raise InputError(
-            "--drift and --guarantee count independent decisions; the labels of one case are not."
-        )
-    return {"multilabel": True, "sums_to_one": True}
+        score = fixed.keys[0]
+        columns = () if score in IMAGE_SCORES else (score,)
+        options = replace(options, image_score=score, attributes=columns)
+    if policy is fixed and fixed.by == "label":
+        if call.drift is not None or call.guarantee is not None:
+            raise InputError(
+                "--drift and --guarantee count independent decisions; the labels of one case are not."
+            )
+        options = replace(options, multilabel=True, sums_to_one=True)
+    return options
 
 
-@contextmanager
-def _open_alarms(path: str | None) -> Generator[Callable[[str], None]]:
-    """Where lines of JSON about alarms go: appended at once, and nowhere without a file."""
-    if path is None:
-        yield lambda _: None
-        return
-    with open(path, "ab", buffering=0) as file:
-
-        def write_line(text: str) -> None:
-            file.write(f"{text}\n".encode())
-
-        yield write_line
-
-
-def _make_guard(
-    call: DecideCall, stamp: str, write_line: Callable[[str], None]
-) -> AlarmGuard | None:
+def _make_guard(call: DecideCall, stamp: str, alarm_file: IO[bytes]) -> AlarmGuard | None:
     if call.drift is None and call.guarantee is None:
         return None
     from howsure.serving.alarm_guard import AlarmGuard, AlarmInputs
@@ -324,41 +350,34 @@ def _make_guard(
         bursts=call.burst is not None,
         policy=stamp,
     )
+
+    def write_line(text: str) -> None:
+        alarm_file.write(f"{text}\n".encode())
+
     return AlarmGuard(inputs, tell=note, write_line=write_line, report=note, on_bad=call.on_bad)
-
-
-def _make_serving(
-    call: DecideCall, stamp: str, guard: AlarmGuard | None, how: dict[str, Any]
-) -> Serving:
-    from howsure.predictions.read_options import UNLABELLED_PARTS, ReadOptions
-    from howsure.serving.stream import Serving
-
-    names = parse_names(how.pop("names"))
-    if call.burst is not None:
-        names["group"] = call.burst
-    halt = None
-    if guard is not None and call.stop_on_alarm:
-        halt = lambda: guard.raised
-    return Serving(
-        on_bad=call.on_bad,
-        report=note,
-        stamp=stamp,
-        see=None if guard is None else guard.see,
-        wanted=ReadOptions(names=names, beside=UNLABELLED_PARTS, **how),
-        halt=halt,
-        bursts=call.burst is not None,
-    )
 
 
 def _decide_all(call: DecideCall, decide: Decide, serving: Serving) -> Served:
     """From a file or a pipe, into a file or standard output."""
+    from howsure.serving.journal import open_new
     from howsure.serving.stream import decide_file, decide_path, decide_stream
 
     if call.out is not None and not call.piped:
         return decide_file(decide, call.file, call.out, resume=call.resume, how=serving)
     if call.resume:
         raise InputError("--resume goes on with a file into a file; give FILE and --out.")
-    with _open_input(call) as source, _open_output(call.out) as sink:
+    with ExitStack() as opened:
+        source: IO[bytes] | None = None
+        if call.file in STDIN_NAMES:
+            source = sys.stdin.buffer
+        elif call.piped:
+            source = opened.enter_context(open(call.file, "rb", buffering=0))
+        if call.out is None:
+            # Unbuffered, so that it is known what a reader was handed.
+            sink: ByteSink = getattr(sys.stdout.buffer, "raw", sys.stdout.buffer)
+        else:
+            check_target(Path(call.out))
+            sink = opened.enter_context(open_new(Path(call.out)))
         if source is None:
             total = decide_path(decide, call.file, sink, serving)
         else:
@@ -366,29 +385,3 @@ def _decide_all(call: DecideCall, decide: Decide, serving: Serving) -> Served:
     if total.ended == "closed pipe":  # nothing may be flushed into it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return total
-
-
-@contextmanager
-def _open_input(call: DecideCall) -> Generator[IO[bytes] | None]:
-    """The pipe that rows come from; None where they are in a file."""
-    if not call.piped:
-        yield None
-    elif call.file in STDIN_NAMES:
-        yield sys.stdin.buffer
-    else:
-        with open(call.file, "rb", buffering=0) as source:
-            yield source
-
-
-@contextmanager
-def _open_output(out: str | None) -> Generator[ByteSink]:
-    if out is None:
-        buffer = sys.stdout.buffer
-        # Unbuffered, so that it is known what a reader was handed.
-        yield getattr(buffer, "raw", buffer)
-        return
-    from howsure.serving.journal import open_new
-
-    check_target(Path(out))
-    with open_new(Path(out)) as sink:
-        yield sink

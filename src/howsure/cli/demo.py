@@ -35,23 +35,24 @@ def command(
       howsure demo --html demo.html
     """
     from howsure.cli.evaluate import list_targets, show_report
-    from howsure.formats import read
+    from howsure.formats import ReadOptions, read
     from howsure.report.evaluation import evaluate
 
     targets = list_targets(out, html)
+    options = ReadOptions(split="test")
     note(
         "A small CNN looked at 10,000 pictures of clothes (Fashion-MNIST). How sure is it?\n", quiet
     )
     with as_file(files("howsure") / "data" / "fashion_mnist_cnn.npz") as path:
         with show_spinner("measuring"):
             report = evaluate(
-                read(path, split="test"),
+                read(path, options=options),
                 level=level,
                 seed=seed,
                 files=[path],
                 command="howsure demo",
             )
-        report.data["provenance"]["reading"] = format_reading_call([str(path)], {"split": "test"})
+        report.data["provenance"]["reading"] = format_reading_call([str(path)], options)
         show_report(report, as_json=as_json, targets=targets, quiet=quiet)
     if not quiet and not as_json:
         say(

@@ -15,13 +15,12 @@ from howsure.cli.common import (
     FILES,
     ReadingCommand,
     add_reading_options,
-    parse_names,
     say,
     show_spinner,
 )
 
 if TYPE_CHECKING:
-    from howsure.formats import Description, FileProblem
+    from howsure.formats import Description, FileProblem, ReadOptions
 
 LISTED_ITEMS = 200  # arrays or columns in the table
 NAME_LETTERS = 200
@@ -39,8 +38,7 @@ def command(
     files: Sequence[str],
     as_json: bool,
     quiet: bool,
-    names: Sequence[str],
-    **reading: Any,
+    options: ReadOptions,
 ) -> None:
     """What is in this file, and what is wrong with it?
 
@@ -52,7 +50,7 @@ def command(
       howsure doctor test.npz
       howsure doctor predictions.csv --name labels=gold
     """
-    examined = [(path, *examine_file(path, names=parse_names(names), **reading)) for path in files]
+    examined = [(path, *examine_file(path, options)) for path in files]
     if as_json:
         rows: list[dict[str, Any]] = []
         for path, description, problems in examined:
@@ -68,16 +66,16 @@ def command(
             ctx.exit(2)
 
 
-def examine_file(path: str, **reading: Any) -> tuple[Description | None, list[FileProblem]]:
+def examine_file(path: str, options: ReadOptions) -> tuple[Description | None, list[FileProblem]]:
     """What the file holds (None where it cannot be opened) and what is wrong."""
     from howsure.formats import describe, problems
 
     with show_spinner(f"reading {path}"):
         try:
-            description = describe(path, format=reading["format"])
+            description = describe(path, format=options.format)
         except InputError:
             description = None
-        return description, problems(path, **reading)
+        return description, problems(path, options=options)
 
 
 def build_examination(
@@ -85,12 +83,24 @@ def build_examination(
 ) -> Any:
     """Contents and problems of a file, for a terminal."""
     from rich.console import Group
+    from rich.table import Table
     from rich.text import Text
 
     title = Text(make_printable(path), style="bold")
     lines: list[Any] = [title]
     if description is not None:
-        lines = [title + Text(f"  {description.format}"), _build_item_table(description)]
+        table = Table("name", "shape", "type", "read as", box=None, pad_edge=False, padding=(0, 2))
+        for item in description.items[:LISTED_ITEMS]:
+            cells = (
+                shorten(item.name, NAME_LETTERS),
+                " × ".join(f"{n:,}" for n in item.shape),
+                shorten(item.dtype, NAME_LETTERS),
+                item.part or "–",
+            )
+            table.add_row(*(Text(make_printable(cell)) for cell in cells))
+        if len(description.items) > LISTED_ITEMS:
+            table.add_row(f"{len(description.items) - LISTED_ITEMS:,} more in --json")
+        lines = [title + Text(f"  {description.format}"), table]
     lines.append(Text(""))
     if not problems:
         # Of several splits the one to evaluate is named: test where there is one.
@@ -110,21 +120,3 @@ def build_examination(
             anyway = f"          can be evaluated anyway: {make_printable(problem.anyway)}"
             lines.append(Text(anyway, style="dim"))
     return Group(*lines, Text(""))
-
-
-def _build_item_table(description: Description) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("name", "shape", "type", "read as", box=None, pad_edge=False, padding=(0, 2))
-    for item in description.items[:LISTED_ITEMS]:
-        cells = (
-            shorten(item.name, NAME_LETTERS),
-            " × ".join(f"{n:,}" for n in item.shape),
-            shorten(item.dtype, NAME_LETTERS),
-            item.part or "–",
-        )
-        table.add_row(*(Text(make_printable(cell)) for cell in cells))
-    if len(description.items) > LISTED_ITEMS:
-        table.add_row(f"{len(description.items) - LISTED_ITEMS:,} more in --json")
-    return table

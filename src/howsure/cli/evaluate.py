@@ -1,9 +1,10 @@
-"""howsure evaluate"""
+"""howsure evaluate: predictions in memory or as a stream, and logs that have no confidence."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -13,7 +14,6 @@ from howsure._core import strict_json
 from howsure._core.atomic import check_readable
 from howsure._core.checks import InputError
 from howsure._core.text import make_printable
-from howsure.cli import evaluate
 from howsure.cli.common import (
     FILES,
     ReadingCommand,
@@ -30,21 +30,17 @@ from howsure.cli.common import (
 )
 from howsure.cli.main import INTERRUPTED
 from howsure.cli.paths import InputPath
-from howsure.cli.streaming import (
-    STREAM_OPTIONS,
-    add_stream_options,
-    decide_streaming,
-    evaluate_stream,
-)
+from howsure.cli.streaming import add_stream_options, decide_streaming, evaluate_stream
 
 if TYPE_CHECKING:
     from howsure._core.checks import Bools
+    from howsure.cli.streaming import StreamOptions
     from howsure.formats.logs import Log
-    from howsure.predictions import Predictions
+    from howsure.predictions.read_options import ReadOptions
     from howsure.report.report import Report
 
 REPORT_WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt": "to_text"}
-
+# Of logs without a confidence.
 ACCURACY_NAMES = {"accuracy": "when answering", "accuracy_of_all": "no answer counted as wrong"}
 LISTED_VALUES = 20  # of a category
 
@@ -121,7 +117,8 @@ def command(
     out: Sequence[str],
     html: str | None,
     quiet: bool,
-    **reading: Any,
+    options: ReadOptions,
+    streaming: StreamOptions,
 ) -> None:
     """How sure is this classifier, and should you believe it?
 
@@ -141,8 +138,6 @@ def command(
     from howsure.formats.logs.log import NoConfidence
 
     targets = list_targets(out, html)
-    stream_options = {name: reading.pop(name) for name in ("stream", *STREAM_OPTIONS)}
-    reading_call = format_reading_call(files, reading)
     # Options that need all predictions in memory keep a file from being streamed.
     memory_options: list[str] = []
     if calibrator:
@@ -160,18 +155,20 @@ def command(
     }
     if at:
         asked["thresholds"] = at
-    if decide_streaming(files, stream_options, memory_options, quiet):
-        report = evaluate_stream(files, scores, stream_options, reading, **asked)
+    if decide_streaming(files, streaming, memory_options, quiet):
+        report = evaluate_stream(files, scores, streaming, options, **asked)
     else:
         try:
-            report = evaluate_loaded(files, scores, calibrator, images, reading, **asked)
+            report = evaluate_loaded(
+                files, scores, options, calibrator=calibrator, images=images, **asked
+            )
         except NoConfidence as e:
             # Without a confidence there are only accuracies to print, and no report to write.
             if targets or calibrator:
                 raise
-            evaluate.show(e.log, level=level, seed=seed, as_json=as_json, quiet=quiet)
+            show_accuracies(e.log, level=level, seed=seed, as_json=as_json, quiet=quiet)
             return
-    report.data["provenance"]["reading"] = reading_call
+    report.data["provenance"]["reading"] = format_reading_call(files, options)
     show_report(report, as_json=as_json, targets=targets, quiet=quiet, full=full)
     if report.data.get("streamed", {}).get("partial"):
         note("howsure: interrupted; this is the result of what was read by then.", quiet)
@@ -181,9 +178,10 @@ def command(
 def evaluate_loaded(
     files: Sequence[str],
     scores: Sequence[str],
+    options: ReadOptions,
+    *,
     calibrator: str | None,
     images: str | None,
-    reading: dict[str, Any],
     **asked: Any,
 ) -> Report:
     """The report of predictions that are in memory as a whole."""
@@ -193,8 +191,18 @@ def evaluate_loaded(
 
     files = list_local_files(files)
     focus = Focus.of(None, asked["by"], asked["loss"], asked["image_score"])
-    preds = read_files(files, **reading, attributes=focus.columns)
-    _note_unanswered(preds)
+    preds = read_files(files, replace(options, attributes=tuple(focus.columns)))
+    missing = preds.unanswered
+    if missing is not None and missing.total and preds.known_correct is not None:
+        # How many questions were answered, and both accuracies.
+        questions = preds.n + missing.total
+        right = float(preds.correct.sum())
+        note(
+            f"howsure: {preds.n:,} of {questions:,} questions are answered ({missing}): "
+            f"accuracy {right / preds.n:.4g} when answering, "
+            f"{(right + missing.unstated_right) / questions:.4g} with no answer counted as wrong.",
+            is_quiet(),
+        )
     before = None
     if calibrator:
         from howsure._core.saving import load
@@ -215,20 +223,6 @@ def evaluate_loaded(
             command=get_command_line(),
             **asked,
         )
-
-
-def _note_unanswered(preds: Predictions) -> None:
-    """Say on standard error how many questions were answered, and both accuracies."""
-    missing = preds.unanswered
-    if missing is None or not missing.total or preds.known_correct is None:
-        return
-    asked = preds.n + missing.total
-    right = float(preds.correct.sum())
-    note(
-        f"howsure: {preds.n:,} of {asked:,} questions are answered ({missing}): accuracy {right / preds.n:.4g} when "
-        f"answering, {(right + missing.unstated_right) / asked:.4g} with no answer counted as wrong.",
-        is_quiet(),
-    )
 
 
 def list_local_files(paths: Sequence[str]) -> list[str]:
@@ -315,7 +309,7 @@ class MeanGrade(TypedDict):
     n: int
 
 
-def show(log: Log, *, level: float, seed: int, as_json: bool, quiet: bool) -> None:
+def show_accuracies(log: Log, *, level: float, seed: int, as_json: bool, quiet: bool) -> None:
     """Print the accuracies with their intervals, and say why there is no more."""
     import numpy as np
 
@@ -338,7 +332,23 @@ def show(log: Log, *, level: float, seed: int, as_json: bool, quiet: bool) -> No
             strict_json.dump_line({**counts, "metrics": metrics, "slices": slices, "why": why})
         )
     elif not quiet:
-        say(_draw_accuracies(metrics, slices, level))
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, padding=(0, 2))
+        table.add_column("accuracy")
+        for column in ("value", f"{level:.0%} interval", "answers"):
+            table.add_column(column, justify="right")
+        lines = {ACCURACY_NAMES[name]: grade for name, grade in metrics.items()}
+        for name, grades in slices.items():
+            lines |= {f"{name} {value}": grade for value, grade in grades.items()}
+        for name, grade in lines.items():
+            limits = "–"
+            if grade["low"] is not None:
+                limits = f"{grade['low']:.4g} … {grade['high']:.4g}"
+            value, n = f"{grade['value']:.4g}", f"{grade['n']:,}"
+            table.add_row(Text(make_printable(name)), value, limits, n)
+        say(table)
 
 
 def _measure_grade(log: Log, rows: Bools, level: float, seed: int) -> MeanGrade:
@@ -365,25 +375,3 @@ def _measure_grade(log: Log, rows: Bools, level: float, seed: int) -> MeanGrade:
         "high": float(high) if np.isfinite(high) else None,
         "n": len(grade),
     }
-
-
-def _draw_accuracies(
-    metrics: dict[str, MeanGrade], slices: dict[str, dict[str, MeanGrade]], level: float
-) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2))
-    for column in ("accuracy", "value", f"{level:.0%} interval", "answers"):
-        table.add_column(column, justify="left" if column == "accuracy" else "right")
-    rows = {ACCURACY_NAMES[name]: grade for name, grade in metrics.items()}
-    for name, values in slices.items():
-        rows |= {f"{name} {value}": grade for value, grade in values.items()}
-    for name, grade in rows.items():
-        limits = "–"
-        if grade["low"] is not None:
-            limits = f"{grade['low']:.4g} … {grade['high']:.4g}"
-        table.add_row(
-            Text(make_printable(name)), f"{grade['value']:.4g}", limits, f"{grade['n']:,}"
-        )
-    return table

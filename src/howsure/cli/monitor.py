@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -18,7 +18,6 @@ from howsure.cli.common import (
     add_reading_options,
     get_command_line,
     note,
-    parse_names,
     read_files,
     say,
     show_spinner,
@@ -28,6 +27,7 @@ from howsure.cli.paths import InputPath
 if TYPE_CHECKING:
     from howsure.policies.policy import Policy
     from howsure.predictions import Predictions, Unanswered
+    from howsure.predictions.read_options import ReadOptions
 
 LABEL_COLUMNS = ("label", "labels", "y", "target", "targets")
 NO_ANSWER_WORDS = ("unparseable", "refused", "missing")
@@ -87,7 +87,7 @@ def command(
     out: Sequence[str],
     html: str | None,
     quiet: bool,
-    **how: Any,
+    options: ReadOptions,
 ) -> int:
     """Is it still as good? New data beside a labelled reference.
 
@@ -107,11 +107,14 @@ def command(
     targets = [*out, *([html] if html else [])]
     for target in targets:
         find_writer(target)  # refuses a suffix that nobody writes, before the work
-    past = read_files([reference], labelled=False, **how)
-    months = _read_months(files, by, month, chunk, how)
+    past = read_files([reference], options, labelled=False)
+    months = _read_months(files, options, by=by, month=month, chunk=chunk)
     known = None
     if labels is not None:
-        known = _read_labels(labels, on, parse_names(how["names"]).get("labels"))
+        known = _read_labels(labels, on, options.get_column("labels"))
+    past_slices = None
+    if by is not None:
+        past_slices = FileRows.of(reference, past, options).answered(by)
     with show_spinner("comparing"):
         result = monitor(
             past,
@@ -119,7 +122,7 @@ def command(
             policy=None if policy is None else _load_policy(policy),
             labels=known,
             by=months.slices,
-            reference_by=None if by is None else FileRows.of(reference, past, how).answered(by),
+            reference_by=past_slices,
             max_drop=max_drop,
             level=level,
             drift_level=drift_level,
@@ -163,13 +166,13 @@ class FileRows:
     why: Array
 
     @classmethod
-    def of(cls, path: str, preds: Predictions, how: Mapping[str, Any]) -> FileRows:
+    def of(cls, path: str, preds: Predictions, options: ReadOptions) -> FileRows:
         """The rows of the file that `preds` were read from."""
         from howsure.formats import read_column
 
         if preds.unanswered is None or not preds.unanswered.total:
             return cls(path=path, why=np.full(preds.n, ""))
-        name = parse_names(how["names"]).get("no_answer", "no_answer")
+        name = options.get_column("no_answer") or "no_answer"
         cells = read_column(path, name)  # a missing one is read as "None"
         why = np.array(["" if cell == "None" else cell.strip().lower() for cell in cells])
         if (why == "").sum() != preds.n:
@@ -209,12 +212,14 @@ class MonthlyData:
 
 def _read_months(
     files: Sequence[str],
+    options: ReadOptions,
+    *,
     by: str | None,
     month: str | None,
     chunk: int | None,
-    how: Mapping[str, Any],
 ) -> MonthlyData:
     """One file per month, or one file that is cut into months."""
+    from howsure.formats.files import list_columns
     from howsure.formats.location import group_files
 
     files = list(group_files(files))
@@ -227,22 +232,26 @@ def _read_months(
     stems = [Path(f).name.split(".")[0] for f in files]
     names = [s if stems.count(s) == 1 else str(f) for s, f in zip(stems, files, strict=True)]
     sources = dict(zip(names, files, strict=True))
-    predictions = {name: _read_unlabelled(f, how) for name, f in sources.items()}
+    predictions: dict[str, Predictions] = {}
+    for name, f in sources.items():
+        # Names that say where the reference keeps its truth are left out where a file has none.
+        columns = list_columns(f) if options.names else []
+        known: dict[str, str | Sequence[str]] = {}
+        for part, column in options.names.items():
+            if part not in ("labels", "correct") or column in columns:
+                known[part] = column
+        predictions[name] = read_files([f], replace(options, names=known), labelled=False)
     rows: dict[str, FileRows] = {}
     slices: dict[str, Array] = {}
     if cut or by is not None:
-        rows = {name: FileRows.of(f, predictions[name], how) for name, f in sources.items()}
+        rows = {name: FileRows.of(f, predictions[name], options) for name, f in sources.items()}
     if by is not None:
         slices = {name: mine.answered(by) for name, mine in rows.items()}
     if not cut:
         lists = {name: [f] for name, f in sources.items()}
         return MonthlyData(predictions=predictions, slices=slices or None, files=lists)
     name = names[0]
-    months: dict[str, Bools] = {}
-    if month is not None:
-        months = _cut_by_column(rows[name], month)
-    elif chunk is not None:
-        months = _cut_by_rows(len(rows[name].why), chunk)
+    months = _find_months(rows[name], month, chunk)
     return _cut_file(files[0], predictions[name], rows[name], months, slices.get(name))
 
 
@@ -273,53 +282,36 @@ def _cut_file(
     )
 
 
-def _cut_by_column(rows: FileRows, month: str) -> dict[str, Bools]:
+def _find_months(rows: FileRows, month: str | None, chunk: int | None) -> dict[str, Bools]:
     """The rows of each month: numbers by size, dates by their digits, names in the order of the
-    file.
+    file; without a column, runs of `chunk` rows.
     """
+    if month is None:
+        n, size = len(rows.why), chunk or 0
+        if size < 1:
+            raise InputError(f"--chunk {chunk}; at least one row is needed.")
+        months: dict[str, Bools] = {}
+        for start in range(0, n, size):
+            end = min(start + size, n)
+            months[f"rows {start + 1:,} to {end:,}"] = np.arange(n) // size == start // size
+        return months
     value = rows.column(month)
     empty = int(np.isin(value, ("", "None", "nan")).sum())
     if empty:
         raise InputError(
             Path(rows.path).name, got=f"has {empty:,} rows without a {month}", need="each needs one"
         )
+
+    def order(name: str) -> tuple[float, str]:
+        try:
+            return float(name), name
+        except ValueError:
+            return 0.0, name
+
     names: list[str] = list(dict.fromkeys(value.tolist()))
     if all(name[:1].isdigit() for name in names):
-        names.sort(key=_order_month)
+        names.sort(key=order)
     return {name: value == name for name in names}
-
-
-def _order_month(name: str) -> tuple[float, str]:
-    try:
-        return float(name), name
-    except ValueError:
-        return 0.0, name
-
-
-def _cut_by_rows(n: int, chunk: int) -> dict[str, Bools]:
-    if chunk < 1:
-        raise InputError(f"--chunk {chunk}; at least one row is needed.")
-    months: dict[str, Bools] = {}
-    for start in range(0, n, chunk):
-        end = min(start + chunk, n)
-        months[f"rows {start + 1:,} to {end:,}"] = np.arange(n) // chunk == start // chunk
-    return months
-
-
-def _read_unlabelled(path: str, how: Mapping[str, Any]) -> Predictions:
-    """New data; names that say where the reference keeps its truth are left out where this file has
-    none.
-    """
-    from howsure.formats.files import list_columns
-
-    columns = list_columns(path) if how["names"] else []
-    names: list[str] = []
-    for entry in how["names"]:
-        what, _, name = entry.partition("=")
-        if what not in ("labels", "correct") or name in columns:
-            names.append(entry)
-    rest = {key: value for key, value in how.items() if key != "names"}
-    return read_files([path], names=names, labelled=False, **rest)
 
 
 def _read_labels(path: str, on: str, label: str | None) -> dict[str, str]:

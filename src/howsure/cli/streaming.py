@@ -6,34 +6,73 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from howsure._core.checks import InputError
-from howsure.cli.common import (
-    MULTILABEL_OPTIONS,
-    F,
-    get_command_line,
-    note,
-    parse_names,
-    reuse_memory,
-    take_log_options,
-)
+from howsure._core.frozen import frozen
+from howsure.cli.common import add_options, get_command_line, note, reuse_memory
 from howsure.cli.paths import OutputPath
 
 if TYPE_CHECKING:
+    from howsure.predictions.read_options import ReadOptions
     from howsure.report.report import Report
     from howsure.scale import Progress
     from howsure.workers import Map
 
-STREAM_OPTIONS = ("workers", "scheduler", "resume", "skip_corrupt", "compact")
+
+@frozen
+class StreamOptions:
+    """What was asked of a stream: whether to (None: not said), where its parts are worked on, and
+    what becomes of them.
+    """
+
+    stream: bool | None
+    workers: int | None
+    scheduler: str | None
+    resume: str | None
+    skip_corrupt: bool
+    compact: bool
+
+    @property
+    def first_given(self) -> str | None:
+        """The first option that is only for streams."""
+        for name in ("workers", "scheduler", "resume", "skip_corrupt", "compact"):
+            if getattr(self, name):
+                return f"--{name.replace('_', '-')}"
+        return None
 
 
-def add_stream_options(f: F) -> F:
-    """Options of an evaluation in bounded memory."""
+def add_stream_options(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of an evaluation in bounded memory, which the command receives as one value,
+    `streaming: StreamOptions`.
+    """
+
+    @wraps(f)
+    def run(
+        *args: Any,
+        stream: bool | None,
+        workers: int | None,
+        scheduler: str | None,
+        resume: str | None,
+        skip_corrupt: bool,
+        compact: bool,
+        **others: Any,
+    ) -> Any:
+        streaming = StreamOptions(
+            stream=stream,
+            workers=workers,
+            scheduler=scheduler,
+            resume=resume,
+            skip_corrupt=skip_corrupt,
+            compact=compact,
+        )
+        return f(*args, streaming=streaming, **others)
+
     options = [
         click.option(
             "--stream/--no-stream",
@@ -66,28 +105,25 @@ def add_stream_options(f: F) -> F:
             help="Tallies of fixed size: bounds instead of exact numbers.",
         ),
     ]
-    for option in reversed(options):
-        f = option(f)
-    return f
+    return add_options(run, options)
 
 
 def decide_streaming(
-    files: Sequence[str], given: dict[str, Any], held: Sequence[str], quiet: bool
+    files: Sequence[str], streaming: StreamOptions, held: Sequence[str], quiet: bool
 ) -> bool:
     """Whether to stream: because it was asked for, or because the data are large, which is
-    announced.
+    announced. `held` are options that need all predictions in memory.
     """
-    asked = [name for name in STREAM_OPTIONS if given[name]]
-    stream: bool | None = given["stream"]
-    if asked and stream is False:
-        raise InputError(f"--{asked[0].replace('_', '-')} is for streams; leave out --no-stream.")
-    if held and (asked or stream):
+    given = streaming.first_given
+    if given and streaming.stream is False:
+        raise InputError(f"{given} is for streams; leave out --no-stream.")
+    if held and (given or streaming.stream):
         raise InputError(
             f"{held[0]} needs all predictions at once; leave it out, or the options of a stream."
         )
-    if asked or stream is not None:
-        return bool(asked or stream)
-    if held:
+    if given or streaming.stream:
+        return True
+    if held or streaming.stream is False:
         return False
     from howsure.formats.location import explain_streaming
     from howsure.formats.logs import is_log
@@ -103,54 +139,45 @@ def decide_streaming(
 def evaluate_stream(
     files: Sequence[str],
     scores: Sequence[str],
-    given: dict[str, Any],
-    how: dict[str, Any],
+    streaming: StreamOptions,
+    options: ReadOptions,
     **asked: Any,
 ) -> Report:
     """The report of a stream."""
+    from howsure import workers
     from howsure.scale import evaluate_files
+    from howsure.scale.parts import find_unstreamed
 
-    names = parse_names(how.pop("names"))
-    special = take_log_options(how)
-    multilabel = {name: special.pop(name) for name in MULTILABEL_OPTIONS}
-    for name, value in special.items():
-        if value not in (None, False, "apart"):
-            raise InputError(
-                f"--{name.replace('_', '-')} needs all predictions at once; "
-                "leave out the options of a stream."
-            )
-    reuse_memory()
-    with _choose_map(given["workers"], given["scheduler"]) as mapped, _show_progress() as progress:
-        return evaluate_files(
-            files,
-            scores or None,
-            map=mapped,
-            resume=given["resume"],
-            skip_corrupt=given["skip_corrupt"],
-            compact=given["compact"],
-            progress=progress,
-            command=get_command_line(),
-            names=names,
-            **multilabel,
-            **how,
-            **asked,
+    unstreamed = find_unstreamed(options)
+    if unstreamed is not None:
+        raise InputError(
+            f"--{unstreamed.replace('_', '-')} needs all predictions at once; "
+            "leave out the options of a stream."
         )
-
-
-@contextmanager
-def _choose_map(number: int | None, scheduler: str | None) -> Generator[Map | None]:
-    """Threads of this process, worker processes, or a cluster."""
-    if number is not None and scheduler is not None:
+    if streaming.workers is not None and streaming.scheduler is not None:
         raise InputError(
             "--workers starts processes here and --scheduler uses a cluster; give one of them."
         )
-    if number is None and scheduler is None:
-        yield None
-        return
-    from howsure import workers
-
-    with workers.connected(scheduler) if scheduler else workers.processes(number or 1) as mapped:
-        yield mapped
+    # Threads of this process, worker processes, or a cluster.
+    place: AbstractContextManager[Map | None] = nullcontext()
+    if streaming.workers is not None:
+        place = workers.processes(streaming.workers)
+    elif streaming.scheduler is not None:
+        place = workers.connected(streaming.scheduler)
+    reuse_memory()
+    with place as mapped, _show_progress() as progress:
+        return evaluate_files(
+            files,
+            scores or None,
+            options=options,
+            map=mapped,
+            resume=streaming.resume,
+            skip_corrupt=streaming.skip_corrupt,
+            compact=streaming.compact,
+            progress=progress,
+            command=get_command_line(),
+            **asked,
+        )
 
 
 @contextmanager

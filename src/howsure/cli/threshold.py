@@ -17,18 +17,19 @@ from howsure._core.frozen import frozen
 from howsure.cli.common import (
     FILES,
     ReadingCommand,
+    add_options,
     add_reading_options,
     note,
     read_files,
     say,
     show_spinner,
-    take_log_options,
 )
 from howsure.cli.paths import InputPath, OutputPath
 
 if TYPE_CHECKING:
     from howsure.policies.policy import Policy
     from howsure.predictions import Predictions
+    from howsure.predictions.read_options import ReadOptions
 
 RULES = ("accuracy", "coverage", "risk", "error_cost", "uncertainty")
 METHOD_CHOICES = ["fixed_sequence", "fallback", "sgr"]
@@ -51,9 +52,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--costs", type=InputPath(), help="CSV matrix: rows truth, columns answer."),
         number("--uncertainty", help="Reject above this normalised entropy (Laves)."),
     ]  # fmt: skip
-    for option in reversed(options):
-        f = option(f)
-    return f
+    return add_options(f, options)
 
 
 @click.command(cls=ReadingCommand)
@@ -115,7 +114,7 @@ def command(
     files: Sequence[str], score: str, loss: str | None, image_score: str | None, by: Any, minimum: int,
     calibrator: str | None, on: str | None, on_split: str | None, out: str | None, drift: str | None,
     guarantee: str | None, false_alarms: float, online: str | None, audit: float, as_json: bool, quiet: bool,
-    split: str | None, mc: bool, renormalise: bool, names: Sequence[str], **rule: Any,
+    options: ReadOptions, **rule: Any,
 ) -> int:  # fmt: skip
     """Above which confidence may the model decide alone?
 
@@ -147,17 +146,16 @@ def command(
         audit=audit,
         risk=rule["risk"],
     )
-    log = take_log_options(rule)
     costs = _read_costs(rule.pop("costs"))
     choose, score = _find_rule(rule, score, costs)
-    log |= {"attributes": Focus.of(None, (), loss, image_score).columns}
-    how: dict[str, Any] = {"mc": mc, "renormalise": renormalise, "names": names, **log}
-    preds = read_files(files, split, **how)
+    columns = Focus.of(None, (), loss, image_score).columns
+    options = replace(options, attributes=tuple(columns))
+    preds = read_files(files, options)
     test: Predictions | None = None
     if on is not None or on_split is not None:
-        test = read_files([on] if on else files, on_split, **how)
+        test = read_files([on] if on else files, replace(options, split=on_split))
     if loss is not None:
-        if by is not None or log["multilabel"] or calibrator or online:
+        if by is not None or options.multilabel or calibrator or online:
             raise InputError(
                 "--loss dice is about whole images: leave out --by, --multilabel, --calibrator, --online."
             )
@@ -171,7 +169,7 @@ def command(
     fitted = load(calibrator) if calibrator else None
     source = _name_source(files)
     with show_spinner("choosing"):
-        if log["multilabel"]:
+        if options.multilabel:
             from howsure.policies import label_policy
 
             _check_multilabel(rule, extras, by, costs)
@@ -199,6 +197,7 @@ def command(
             keys = (image_score or IMAGE_SCORES[0],)
             policy = replace(policy, by="image", keys=keys, thresholds=(policy.threshold,))
         data = plan(policy, choose, preds, test=test)
+    policy = replace(policy, read=options)
     _write_states(policy, preds, out, extras, quiet)
     if as_json:
         click.echo(strict_json.dump_pretty(data), nl=False)

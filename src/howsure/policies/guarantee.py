@@ -393,37 +393,32 @@ def search_thresholds(
     counts: AcceptedCounts, test: RiskTest, method: str, sequence: Sequence[int] | None = None
 ) -> Accepted:
     """The accepted row, if any, with its bound."""
+    accepted: Accepted = (None, nan)
     if method == "sgr":
-        return _search_by_bisection(counts, test)
+        # The widest step of a bisection that passed, by the union bound over all steps.
+        n = ceil(counts.n)
+        steps = max(1, (n - 1).bit_length())  # ceil(log2 n), in integers
+        low, high = 1, n
+        for _ in range(steps):
+            middle = (low + high + 1) // 2
+            row = counts.at_rank(n - middle + 1)
+            upper = compute_upper_bound(counts, row, test.delta / steps, test.bound)
+            if upper < test.risk:
+                # A later middle is never above this one, so a later row is never stricter.
+                high, accepted = middle, (row, upper)
+            else:
+                low = middle
+        return accepted
     if sequence is None:
         sequence = find_sequence(counts, test)
     if method == "fallback":
         return _search_with_fallback(counts, test, sequence)
     # Fixed sequence: test at full delta; the last success before the first failure counts.
-    accepted: Accepted = (None, nan)
     for row in sequence:
         upper = compute_upper_bound(counts, row, test.delta, test.bound)
         if not upper < test.risk:
             break
         accepted = (row, upper)
-    return accepted
-
-
-def _search_by_bisection(counts: AcceptedCounts, test: RiskTest) -> Accepted:
-    """SGR: the widest step of a bisection that passed, by the union bound over all steps."""
-    n = ceil(counts.n)
-    steps = max(1, (n - 1).bit_length())  # ceil(log2 n), in integers
-    low, high = 1, n
-    accepted: Accepted = (None, nan)
-    for _ in range(steps):
-        middle = (low + high + 1) // 2
-        row = counts.at_rank(n - middle + 1)
-        upper = compute_upper_bound(counts, row, test.delta / steps, test.bound)
-        if upper < test.risk:
-            # A later middle is never above this one, so a later row is never stricter.
-            high, accepted = middle, (row, upper)
-        else:
-            low = middle
     return accepted
 
 

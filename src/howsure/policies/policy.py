@@ -21,6 +21,7 @@ from howsure._core.frozen import frozen
 from howsure._core.text import make_text_array
 from howsure.calibrators import Calibrator
 from howsure.predictions import Predictions, needs_predictions
+from howsure.predictions.read_options import ReadOptions
 
 if TYPE_CHECKING:
     from howsure.policies.guarantee import Guaranteed
@@ -107,7 +108,7 @@ class Policy:
     `score` is the name of a score in `howsure.scores` (or, with `costs`, "cost": minus the least
     expected cost, whose class is then the answer). With `by`, the classes or groups in `keys` have
     `thresholds` of their own and all others take `threshold`. `guarantee` and `basis` say what is
-    guaranteed and on which data. Saved with `howsure.save`, read with `howsure.load`.
+    guaranteed and on which data, and `read` how their file was read. Saved with `howsure.save`, read with `howsure.load`.
 
     >>> policy = Policy("max_prob", 0.75)
     >>> preds = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], class_names=["cat", "dog"])
@@ -126,6 +127,7 @@ class Policy:
     class_names: tuple[str, ...] | None = None
     guarantee: Guarantee | None = None
     basis: Basis | None = None
+    read: ReadOptions | None = None
 
     def __post_init__(self) -> None:
         # A policy may come from a file that somebody edited: whatever decides is checked here.
@@ -297,10 +299,12 @@ class Policy:
             from howsure.predictions.images import image_confidences
 
             preds = image_confidences(preds, self.keys[0])
-        answer, score = self.read(preds)
-        confidence = preds.confidence
-        if self.costs is not None:  # the cheapest answer need not be the likeliest
-            confidence = preds.probs[np.arange(preds.n), answer]
+        if self.costs is None:
+            answer, score = _find_answer(preds), find_score(self.score)(preds)
+            confidence = preds.confidence
+        else:  # the cheapest answer need not be the likeliest
+            answer, cost = find_cheapest(preds, self.costs)
+            score, confidence = -cost, preds.probs[np.arange(preds.n), answer]
         return Decisions(
             accept=score >= self.limits(preds, answer),
             prediction=answer,
@@ -309,13 +313,6 @@ class Policy:
             ids=preds.ids,
             class_names=preds.class_names or self.class_names,
         )
-
-    def read(self, preds: Predictions) -> tuple[Array, Floats]:
-        """Answer and score of each (calibrated) sample."""
-        if self.costs is not None:
-            answer, cost = find_cheapest(preds, self.costs)
-            return answer, -cost
-        return _find_answer(preds), find_score(self.score)(preds)
 
     def limits(self, preds: Predictions, answer: Array) -> float | Floats:
         """The threshold of each sample."""

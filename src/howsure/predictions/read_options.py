@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import field
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Literal, TypeAlias, cast
 
 from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
@@ -62,11 +62,32 @@ class ReadOptions:
     def __post_init__(self) -> None:
         # Lists become tuples, so that options read back from JSON equal those that were stored.
         names: dict[str, str | tuple[str, ...]] = {}
-        for part, columns in self.names.items():
-            names[part] = columns if isinstance(columns, str) else tuple(columns)
+        # They may come from a file that somebody edited.
+        for part, columns in cast("Mapping[str, object]", self.names).items():
+            given = (columns,)
+            if isinstance(columns, Iterable):
+                given = tuple(cast("Iterable[object]", columns))
+            listed = tuple(name for name in given if isinstance(name, str))
+            if len(listed) < len(given):
+                got = f"has {columns!r} for {part!r}"
+                raise InputError("names", got=got, need="the name of a column, or several")
+            names[part] = columns if isinstance(columns, str) else listed
         self.__dict__["names"] = names
         self.__dict__["beside"] = tuple(self.beside)
         self.__dict__["attributes"] = tuple(self.attributes)
+
+    def __hash__(self) -> int:
+        values = dict(self.__dict__, names=tuple(self.names.items()))
+        return hash(tuple(values.values()))
+
+    def get_column(self, part: str) -> str | None:
+        """The one column that was named for a part."""
+        columns = self.names.get(part)
+        return columns if isinstance(columns, str) else None
+
+    def with_names(self, **columns: str) -> ReadOptions:
+        """The same with these columns for some parts."""
+        return replace(self, names={**self.names, **columns})
 
 
 def choose_options(options: ReadOptions | None, keywords: ReadOptions) -> ReadOptions:

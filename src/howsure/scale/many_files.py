@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -12,11 +12,12 @@ from pathlib import Path, PurePosixPath
 from howsure import workers
 from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
+from howsure.predictions.read_options import Names, ReadOptions, choose_options
 from howsure.report import catalogue
 from howsure.report.catalogue import BOUNDED_SCORES
 from howsure.report.details import Details
 from howsure.report.evaluation import ReportRequest, build_report
-from howsure.report.measurement import Sureness
+from howsure.report.measurement import Focus, Sureness
 from howsure.report.positive_class import THRESHOLDS
 from howsure.report.report import Report, list_versions
 from howsure.report.report_types import FindingData, Input, Provenance, Streamed
@@ -28,6 +29,7 @@ from howsure.scale.parts import (
     answer_question,
     expand_paths,
     find_stored,
+    find_unstreamed,
     load_or_summarise,
     plan_parts,
 )
@@ -60,7 +62,7 @@ def evaluate_files(
     seed: int = 0,
     split: str | None = None,
     mc: bool = False,
-    names: Mapping[str, str | Sequence[str]] | None = None,
+    names: Names | None = None,
     renormalise: bool = False,
     positive: str | int | None = None,
     thresholds: Sequence[float] = THRESHOLDS,
@@ -76,12 +78,14 @@ def evaluate_files(
     compact: bool = False,
     progress: Callable[[Progress], None] | None = None,
     command: str | None = None,
+    options: ReadOptions | None = None,
 ) -> Report:
     """`evaluate` over files that need not fit into memory, read as one data set.
 
     `paths` may be patterns and addresses that fsspec knows (`s3://bucket/*.parquet`). Each part of
     a file becomes a small summary, summaries add up in any order to the same bits, and the sum
-    gives the same numbers as the whole. `positive`, `thresholds`, `by` and `threshold` are those of
+    gives the same numbers as the whole. `options=ReadOptions(...)` says how files are read in one
+    value, in place of the keywords. `positive`, `thresholds`, `by` and `threshold` are those of
     `evaluate`; bins of a column need edges. `map` says where the parts are worked on: any function
     like the built-in `map`, `workers.threads(n)` unless told otherwise, or a cluster's
     (`workers.connected`, `workers.processes`). `resume` names a folder for the summaries of parts,
@@ -104,56 +108,57 @@ def evaluate_files(
             raise InputError(
                 f"{name} is not in [0, 1], so compact tallies of it do not add up; leave out this score."
             )
-    columns = {
-        part: name if isinstance(name, str) else tuple(name) for part, name in (names or {}).items()
-    }
-    settings = Settings(
-        scores=tuple(scores) if scores else None,
+    keywords = ReadOptions(
         split=split,
         mc=mc,
+        names=names or {},
         renormalise=renormalise,
-        names=tuple(columns.items()),
-        compact=compact,
-        skip_corrupt=skip_corrupt,
-        positive=positive,
-        by=(by,) if isinstance(by, str) else tuple(by),
         multilabel=multilabel,
         sums_to_one=sums_to_one,
-        loss=loss,
-        image_score=image_score,
     )
-    settings.focus.streamed()  # raises for what a stream cannot answer
+    columns = (by,) if isinstance(by, str) else by
+    focus = Focus.of(positive, columns, loss, image_score).streamed()
+    options = replace(choose_options(options, keywords), attributes=tuple(focus.columns))
+    unstreamed = find_unstreamed(options)
+    if unstreamed is not None:
+        got = f"has {unstreamed}, which needs all predictions at once"
+        raise InputError("options", got=got, hint="use howsure.read and howsure.evaluate")
+    settings = Settings(
+        scores=tuple(scores) if scores else None,
+        options=options,
+        compact=compact,
+        skip_corrupt=skip_corrupt,
+        focus=focus,
+    )
     job = plan_parts(expand_paths(paths), settings)
     folder, resumed = None, 0
     if resume is not None:
-        folder = _make_folder(Path(resume))
+        place = Path(resume)
+        if place.exists() and not place.is_dir():
+            raise InputError(f"{place} is a file; a folder is needed for the summaries of parts.")
+        place.mkdir(exist_ok=True)
+        folder = str(place.absolute())
         resumed = sum(find_stored(part, settings, folder).exists() for part in job.parts)
     mapped = map or workers.threads(min(MAX_THREADS, os.cpu_count() or 1))
     task = partial(load_or_summarise, settings=settings, folder=folder)
     result = gather(job, task, mapped, progress)
     if result.summary is None:
-        of_split = "" if split is None else f" of the split {split!r}"
+        of_split = "" if options.split is None else f" of the split {options.split!r}"
         files = f"{len(job.files):,} file{'s' * (len(job.files) > 1)}"
         raise InputError(f"there are no rows{of_split} in {files}.")
     # What only single samples tell is asked once the first reading says what to look for.
     again = partial(answer_question, settings=settings)
     summary = replace(result.summary, details=_read_again(result, job, again, mapped, progress))
+    streamed, notices = _describe_stream(result, job, resumed, summary.left_out())
     asked = ReportRequest(
         sure,
         _describe_origin(job, sure, command),
-        notices=_write_notices(result, job),
-        streamed=_describe_stream(result, job, resumed, summary.left_out()),
+        notices=notices,
+        streamed=streamed,
         thresholds=thresholds,
         threshold=threshold,
     )
     return build_report(summary, asked)
-
-
-def _make_folder(folder: Path) -> str:
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; a folder is needed for the summaries of parts.")
-    folder.mkdir(exist_ok=True)
-    return str(folder.absolute())
 
 
 def gather(
@@ -169,8 +174,20 @@ def gather(
 
     def note(part: Partition) -> None:
         done.add(part.index)
-        if progress is not None:
-            progress(_measure_progress(job, done, results, time.monotonic() - start))
+        if progress is None:
+            return
+        parts = [job.parts[i] for i in done]
+        # A file that does not say how many rows it has is counted when its summary arrives.
+        counted = sum(result.summary.n for result in results if result.summary is not None)
+        so_far = Progress(
+            parts=len(parts),
+            of_parts=len(job.parts),
+            bytes=sum(part.bytes for part in parts),
+            of_bytes=sum(part.bytes for part in job.parts),
+            rows=max(counted, sum(part.rows for part in parts)),
+            seconds=time.monotonic() - start,
+        )
+        progress(so_far)
 
     try:
         for result in workers.sums(mapped, task, job.parts, note):
@@ -204,22 +221,6 @@ def merge_if_large(results: list[PartResult]) -> list[PartResult]:
     return [merge_results(results)]
 
 
-def _measure_progress(
-    job: Job, done: set[int], results: Sequence[PartResult], seconds: float
-) -> Progress:
-    parts = [job.parts[i] for i in done]
-    # A file that does not say how many rows it has is counted when its summary arrives.
-    counted = sum(result.summary.n for result in results if result.summary is not None)
-    return Progress(
-        parts=len(parts),
-        of_parts=len(job.parts),
-        bytes=sum(part.bytes for part in parts),
-        of_bytes=sum(part.bytes for part in job.parts),
-        rows=max(counted, sum(part.rows for part in parts)),
-        seconds=seconds,
-    )
-
-
 def _read_again(
     result: PartResult,
     job: Job,
@@ -242,32 +243,29 @@ def _read_again(
     return second.details if len(second.parts) == len(job.parts) else None
 
 
-def _write_notices(result: PartResult, job: Job) -> list[FindingData]:
-    """What keeps the report from being about all rows."""
-    findings: list[Finding] = []
+def _describe_stream(
+    result: PartResult, job: Job, resumed: int, left_out: dict[str, str]
+) -> tuple[Streamed, list[FindingData]]:
+    """How the report was made, and what keeps it from being about all rows."""
     read, of = len(result.parts), len(job.parts)
+    skipped = [*job.skipped, *result.skipped]
+    streamed: Streamed = {
+        "files": len(job.files),
+        "parts": read,
+        "of": of,
+        "resumed": resumed,
+        "partial": read < of,
+        "skipped": skipped,
+        "left_out": left_out,
+    }
+    findings: list[Finding] = []
     if read < of:
         text = f"Partial: {read:,} of {of:,} parts of the data were read before it was interrupted."
         findings.append(Finding("partial", text, {"parts": read, "of": of}, ""))
-    skipped = [*job.skipped, *result.skipped]
     if skipped:
         text = f"Left out because it cannot be read: {'; '.join(skipped)}"
         findings.append(Finding("skipped", text, {"skipped": len(skipped)}, ""))
-    return [finding.json() for finding in findings]
-
-
-def _describe_stream(
-    result: PartResult, job: Job, resumed: int, left_out: dict[str, str]
-) -> Streamed:
-    return {
-        "files": len(job.files),
-        "parts": len(result.parts),
-        "of": len(job.parts),
-        "resumed": resumed,
-        "partial": len(result.parts) < len(job.parts),
-        "skipped": [*job.skipped, *result.skipped],
-        "left_out": left_out,
-    }
+    return streamed, [finding.json() for finding in findings]
 
 
 def _describe_origin(job: Job, sure: Sureness, command: str | None) -> Provenance:

@@ -1,4 +1,4 @@
-"""Which parts the files fall into, and who each part is."""
+"""The parts that files fall into: how they are planned, named, read, and summarised."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from howsure.formats.location import Remote, group_files, is_remote, list_matchi
 from howsure.predictions import Predictions
 from howsure.predictions.read_options import ReadOptions
 from howsure.report.details import Details, Question, build_part_details
-from howsure.report.measurement import Focus
+from howsure.report.measurement import WHOLE, Focus
 from howsure.report.samples import Samples
 from howsure.report.summary import Place, Summary, choose_scores
 from howsure.report.summary import merge_summaries as total
 from howsure.scale.store import PartResult, load_result, renumber, save_result
 
 PART_ROWS = 1 << 20  # of a part, where the file can be read in pieces
-NARROW_KINDS = ("confidence", "logprob")  # one number per row
 MAX_PARTS = 1000  # a larger job has larger parts instead of many more
-
-T = TypeVar("T")
+NARROW_KINDS = ("confidence", "logprob")  # one number per row
+LOG_OPTIONS = ("format", "percent", "no_answer", "drop_outside")  # of `ReadOptions`
 MERGE_FANOUT = 8  # summaries of runs that are kept before they are merged
 # Rows that are looked at together: of vectors, and of one number per row.
 VECTOR_ROWS, NARROW_ROWS = 1 << 14, 1 << 20
+T = TypeVar("T")
 
 
 @frozen
@@ -47,37 +47,19 @@ class Settings:
     """How every part is read and summarised; the same for all parts of a job."""
 
     scores: tuple[str, ...] | None = None
-    split: str | None = None
-    mc: bool = False
-    renormalise: bool = False
-    names: tuple[tuple[str, str | tuple[str, ...]], ...] = ()
+    options: ReadOptions = ReadOptions()
     compact: bool = False
     skip_corrupt: bool = False
-    positive: str | int | None = None
-    by: tuple[str, ...] = ()
-    multilabel: bool = False
-    sums_to_one: bool = False
-    loss: str | None = None
-    image_score: str | None = None
+    focus: Focus = WHOLE  # what a report looks at beside the whole
     version: str = __version__  # of the driver; workers must run the same
 
-    @property
-    def wanted(self) -> ReadOptions:
-        """The same for the readers."""
-        return ReadOptions(
-            split=self.split,
-            mc=self.mc,
-            names=dict(self.names),
-            renormalise=self.renormalise,
-            multilabel=self.multilabel,
-            sums_to_one=self.sums_to_one,
-            attributes=tuple(self.focus.columns),
-        )
 
-    @property
-    def focus(self) -> Focus:
-        """What a report looks at beside the whole."""
-        return Focus.of(self.positive, self.by, self.loss, self.image_score)
+def find_unstreamed(options: ReadOptions) -> str | None:
+    """The first option that needs all predictions at once: those for logs of language models do."""
+    for name in LOG_OPTIONS:
+        if getattr(options, name) != getattr(ReadOptions, name):
+            return name
+    return None
 
 
 @frozen
@@ -112,6 +94,9 @@ class Job:
     files: tuple[str, ...]
     parts: tuple[Partition, ...]
     skipped: tuple[str, ...]
+
+
+# Planning.
 
 
 @frozen
@@ -183,13 +168,13 @@ def _open_source(path: str, settings: Settings) -> SourceFile:
     if load_reader(place) is not arrow:
         return SourceFile(path=path, size=size, stamp=stamp)
     outline = arrow.read_outline(place)
-    parts = plan(outline.contents, settings.wanted)
-    if "split" in parts and settings.split is None:
+    parts = plan(outline.contents, settings.options)
+    if "split" in parts and settings.options.split is None:
         raise InputError(
             f"{place.name} has a column split; say which one is wanted with split= or --split."
         )
     # The kind of the values stands under "", so that files of two kinds are not alike.
-    used: Plan = {"": (choose_values(parts, settings.wanted),)}
+    used: Plan = {"": (choose_values(parts, settings.options),)}
     used |= {part: names for part, names in parts.items() if part != "class_names"}
     return SourceFile(path=path, size=size, stamp=stamp, pieces=outline.pieces, plan=used)
 
@@ -247,6 +232,9 @@ def _cut_file(file: SourceFile, number: int, *, first_index: int, rows: int) -> 
             parts.append(part)
             start, first = stop, first + here
     return parts
+
+
+# What is made of a part.
 
 
 def load_or_summarise(part: Partition, settings: Settings, folder: str | None = None) -> PartResult:
@@ -346,11 +334,15 @@ def _read_part(
             runs = MergeStack(merge)  # of one piece: a damaged one is left out as a whole
             next_row = row
             try:
-                for preds in scan_piece(path, settings.wanted, run_rows, piece):
+                for preds in scan_piece(path, settings.options, run_rows, piece):
                     runs.put(make(preds, Place(part.file, next_row)))
                     next_row += preds.n
             except InputError as e:
-                error = e.at(f"{_name_piece(part, path, piece)}, from row {next_row} on")
+                where = part.path
+                if piece is not None:
+                    is_parquet = path.suffix.lower() in arrow.PARQUET_SUFFIXES
+                    where += f", {'row group' if is_parquet else 'record batch'} {piece}"
+                error = e.at(f"{where}, from row {next_row} on")
                 if not (isinstance(e, Damaged) and settings.skip_corrupt):
                     raise error from None
                 skipped.append(str(error))
@@ -360,13 +352,6 @@ def _read_part(
             if merged is not None:
                 stack.put(merged)
     return stack.total(), tuple(skipped)
-
-
-def _name_piece(part: Partition, path: Path, piece: int | None) -> str:
-    if piece is None:
-        return part.path
-    what = "row group" if path.suffix.lower() in arrow.PARQUET_SUFFIXES else "record batch"
-    return f"{part.path}, {what} {piece}"
 
 
 @contextmanager
