@@ -53,6 +53,7 @@ SAVABLE = {
     "PerLabel": "howsure.calibrators",
     "Platt": "howsure.calibrators",
     "Policy": "howsure.policies",
+    "StructuredScaling": "howsure.calibrators",
     "Temperature": "howsure.calibrators",
     "VectorScaling": "howsure.calibrators",
 }
