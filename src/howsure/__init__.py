@@ -55,6 +55,7 @@ _NAMES = {
         "bands",
         "brier",
         "brier_decomposition",
+        "calibration_in_the_large",
         "calibration_intercept",
         "calibration_slope",
         "class_auroc",

@@ -13,6 +13,7 @@ from howsure.calibrators import (
     Isotonic,
     MatrixScaling,
     Platt,
+    StructuredScaling,
     Temperature,
     VectorScaling,
 )
@@ -24,6 +25,7 @@ ALL = [
     Isotonic,
     MatrixScaling,
     Platt,
+    StructuredScaling,
     Temperature,
     VectorScaling,
 ]

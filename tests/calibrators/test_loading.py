@@ -8,15 +8,22 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.calibrators import Isotonic, MatrixScaling, Platt, Temperature
+from howsure.calibrators import (
+    Isotonic,
+    MatrixScaling,
+    Platt,
+    StructuredScaling,
+    Temperature,
+)
 
 SAVED = [
     Temperature(2.0),
     MatrixScaling(weight=np.eye(3), intercept=np.zeros(3)),
+    StructuredScaling(weight=np.zeros(3), intercept=np.zeros(3), temperature=1.0, samples=9),
     Platt(slope=np.ones(3), intercept=np.zeros(3)),
     Isotonic(x=np.linspace(0, 1, 3), y=np.linspace(0, 1, 3), start=np.arange(4)),
 ]
-FITTING = ("choice", "descent", "linear_fit", "softmax_fit", "temperature_fit")
+FITTING = ("choice", "descent", "linear_fit", "softmax_fit", "structured_fit", "temperature_fit")
 APPLY = """
 import sys
 import howsure as hs

@@ -100,6 +100,7 @@ def test_what_takes_several_things_refuses_others(given: object) -> None:
     for name in (
         "accuracy",
         "brier_decomposition",
+        "calibration_in_the_large",
         "calibration_slope",
         "recalibration",
         "observed_expected",

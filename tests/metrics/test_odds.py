@@ -145,3 +145,29 @@ def test_bands_of_weights_are_those_of_repeated_rows() -> None:
     assert a.threshold.tolist() == b.threshold.tolist()
     assert a.weight == pytest.approx(b.weight, abs=1e-12)
     assert a.accuracy == pytest.approx(b.accuracy, abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("p", "pooled"),
+    [
+        ([0.9, 0.5, 0.2], [0.9, 0.5, 0.2]),
+        ([1.0, 0.5, 0.2], [0.75, 0.75, 0.2]),  # the first bin and the one after it
+        ([0.8, 1.0, 0.6, 0.2], [0.8, 0.8, 0.8, 0.2]),  # all before the last without an error
+        ([0.8, 0.6, 1.0], [0.8, 0.8, 0.8]),  # to the last bin at most
+        ([0.9, 0.0, 0.3], [0.9, 0.1, 0.1]),  # a sum over one more than their number
+        ([1.0, 0.0, 0.4], [0.5, 0.5, 0.4]),  # on the result: no bin without a success is left
+        ([0.9, 0.3, 0.0], [0.9, 0.3, 0.0]),  # nothing to pool it with
+    ],
+)
+def test_pooled_bins_by_hand(p: list[float], pooled: list[float]) -> None:
+    h = hs.Histogram(np.ones(len(p)), p)
+    base = float(np.mean(p))
+    expected = np.mean([hs.odds_ratio(q, base) for q in pooled])
+    assert hs.eor(h, degenerate="pool") == pytest.approx(expected)
+
+
+def test_pooling_keeps_what_is_infinite_and_what_says_nothing() -> None:
+    assert hs.eor(hs.Histogram([1, 1, 1], [0.9, 0.0, 0.0]), degenerate="pool") == np.inf
+    assert hs.eor(hs.Histogram([1, 1], [1.0, 1.0]), degenerate="pool") == hs.eor(
+        hs.Histogram([1, 1], [1.0, 1.0])
+    )

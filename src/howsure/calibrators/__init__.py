@@ -17,6 +17,7 @@ _WHERE = {
     "MatrixScaling": "linear",
     "PerLabel": "per_label",
     "Platt": "logistic",
+    "StructuredScaling": "structured",
     "Temperature": "temperature",
     "VectorScaling": "linear",
 }
@@ -32,6 +33,7 @@ __all__ = [
     "MatrixScaling",
     "PerLabel",
     "Platt",
+    "StructuredScaling",
     "Temperature",
     "VectorScaling",
 ]
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from howsure.calibrators.logistic import Beta, Platt
     from howsure.calibrators.per_label import PerLabel
     from howsure.calibrators.step_functions import HistogramBinning, Isotonic
+    from howsure.calibrators.structured import StructuredScaling
     from howsure.calibrators.temperature import Temperature
 else:
 

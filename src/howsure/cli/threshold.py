@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from howsure.predictions.read_options import ReadOptions
 
 RULES = ("accuracy", "coverage", "risk", "error_cost", "uncertainty")
-METHOD_CHOICES = ["fixed_sequence", "fallback", "sgr"]
+METHOD_CHOICES = ["fixed_sequence", "fallback", "sgr", "band"]
 LOSS_BOUNDS = ["hoeffding_bentkus", "betting"]
 
 

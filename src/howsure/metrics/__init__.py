@@ -36,6 +36,7 @@ from howsure.metrics.calibration_error import (
     under_confidence,
 )
 from howsure.metrics.discrimination import aupr, auroc, fpr_at_tpr
+from howsure.metrics.in_the_large import calibration_in_the_large
 from howsure.metrics.multilabel import exact_match, hamming_loss, macro_auroc
 from howsure.metrics.odds import (
     Bands,
@@ -77,6 +78,7 @@ __all__ = [
     "bands",
     "brier",
     "brier_decomposition",
+    "calibration_in_the_large",
     "calibration_intercept",
     "calibration_slope",
     "class_auroc",

@@ -26,7 +26,7 @@ __all__ = [
     "histogram_brier",
 ]
 
-Degenerate = Literal["inf", "smooth", "drop", "cap", "merge"]
+Degenerate = Literal["inf", "smooth", "drop", "cap", "merge", "pool"]
 
 
 @metric(better="higher", bounds=(1, inf), rank_only=True, smooth=False)
@@ -42,7 +42,10 @@ def eor(
 
     A tally means 100 bins of equal size. A bin without errors (or without successes) makes it inf, honestly;
     `degenerate` may instead `smooth` p to (k + 1/2) / (n + 1), `drop` such bins, `cap` each score at `cap`, or
-    `merge` such a bin with its smaller neighbour. `base` replaces a. Range [1, inf], 1 says nothing is learnt.
+    `merge` such a bin with its smaller neighbour, or `pool` those at the ends: the accuracies from the first bin to the
+    one after the last without an error become their mean, and those from the first bin without a success on their sum
+    over one more than their number, a staying what it was (still inf where all of these have no success). `base` replaces
+    a. Range [1, inf], 1 says nothing is learnt.
     Finlay & Oberman, definition 2. See also: `bands`, `odds_by_quantile`.
 
     >>> eor(Histogram(weight=[1, 1, 1, 1], p=[1/2, 1/2, 15/16, 1/16]))
@@ -64,9 +67,13 @@ def eor(
         h = h.select(keep)
     elif degenerate == "merge":
         h = _merge_degenerate(h)
+    elif degenerate == "pool":
+        if base is None:
+            base = h.base
+        h = Histogram(h.weight, pool_accuracies(h.p))
     elif degenerate != "inf":
         raise InputError(
-            f"degenerate={degenerate!r}; eor knows 'inf', 'smooth', 'drop', 'cap' and 'merge'."
+            f"degenerate={degenerate!r}; eor knows 'inf', 'smooth', 'drop', 'cap', 'merge' and 'pool'."
         )
     return float(np.dot(h.weight, _score_bins(h, base)))
 
@@ -82,6 +89,27 @@ def _need_counts(h: Histogram, why: str) -> tuple[Counts, Counts]:
     if h.count is None or h.right is None:
         raise InputError(f"degenerate={why!r} needs counts; make the histogram from data.")
     return h.count, h.right
+
+
+def pool_accuracies(p: Floats) -> Floats:
+    """The accuracies of bins, most trusted first, without 0 and 1 at their ends.
+
+    The rule of Finlay & Oberman's released code, but for a last bin without an error, where that
+    divides by one more.
+
+    >>> pool_accuracies(np.array([1.0, 0.9, 1.0, 0.7, 0.0, 0.4])).round(2)
+    array([0.9 , 0.9 , 0.9 , 0.9 , 0.13, 0.13])
+    """
+    pooled = np.array(p, dtype=np.float64)
+    perfect = np.flatnonzero(pooled >= 1)
+    if len(perfect):
+        end = min(int(perfect[-1]) + 2, len(pooled))
+        pooled[:end] = pooled[:end].mean()
+    hopeless = np.flatnonzero(pooled <= 0)
+    if len(hopeless):
+        first = int(hopeless[0])
+        pooled[first:] = pooled[first:].sum() / (len(pooled) - first + 1)
+    return pooled
 
 
 def _merge_degenerate(h: Histogram) -> Histogram:

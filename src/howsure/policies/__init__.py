@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from howsure.policies.cascades import Cascade, CascadeDecisions, CascadeResult
+    from howsure.policies.cases import guaranteed_cases
     from howsure.policies.deployment import (
         Deferral,
         Expected,
@@ -54,6 +55,7 @@ __all__ = [
     "cost_outcomes",
     "deferral_table",
     "expected_on_new_data",
+    "guaranteed_cases",
     "guaranteed_threshold",
     "label_budget",
     "label_policy",
@@ -66,6 +68,7 @@ __all__ = [
 ]
 _CHAPTERS = {
     "cascades": "Cascade CascadeDecisions CascadeResult",
+    "cases": "guaranteed_cases",
     "deployment": "Deferral Expected Share deferral_table expected_on_new_data",
     "drift_monitor": "DriftMonitor Evidence",
     "guarantee": "Guaranteed guaranteed_threshold label_budget",

@@ -20,16 +20,19 @@ from howsure import bounds
 from howsure._core import checks
 from howsure._core.checks import Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure.policies.band import find_band_row
+from howsure.policies.label_need import count_labels_for_band
 from howsure.predictions.outcomes import Outcomes, needs_outcomes
 from howsure.tallies.tally import Tally
 
-Method = Literal["fixed_sequence", "fallback", "sgr"]
+Method = Literal["fixed_sequence", "fallback", "sgr", "band"]
 Bound = Literal["clopper_pearson", "hoeffding_bentkus", "betting", "groups"]
 Accepted: TypeAlias = tuple[int | None, float]  # the accepted row, if any, with its bound
 METHOD_NAMES = {
     "sgr": "SGR",
     "fixed_sequence": "fixed-sequence testing",
     "fallback": "fallback testing",
+    "band": "joint limits",
 }
 SEQUENCE_STEPS = 50  # coverages that the fixed sequence tests
 # Coverage at which the fallback begins anew, and its share of delta.
@@ -58,7 +61,7 @@ class Guaranteed:
     n: int
     risk: float
     delta: float
-    method: Method
+    method: Method | Literal["partial"]  # partial: single answers of records, policies.cases
     loss_bound: Bound
     labels_needed: int | None = None
     groups: int | None = None  # independent groups that the promise rests on, if there are any
@@ -66,6 +69,11 @@ class Guaranteed:
     @property
     def rule(self) -> str:
         """How it was chosen, in words."""
+        if self.method == "partial":
+            return (
+                f"at most {self.risk:g} of all records get a wrong automatic answer, "
+                f"with probability {1 - self.delta:g} ({self.groups:,} records)"
+            )
         how = METHOD_NAMES[self.method]
         if self.groups is not None:
             how += f", {self.groups:,} groups"
@@ -93,7 +101,9 @@ def guaranteed_threshold(
     `fixed_sequence` tests 50 coverages from the strictest up at full delta and stops at the first failure
     (`thresholds=` gives them in advance instead). `fallback` begins anew at 25, 50 and 100 % of coverage with a share
     of delta each, for scores whose most trusted answers are noisy. `sgr` searches by bisection and pays for each
-    of its log2 n steps. The labels must be independent of the fitting of the model and of its calibrator; weights are
+    of its log2 n steps. `band` has a limit on the errors at each per cent of coverage, which all hold at
+    once, so that it finds the widest threshold also where the most trusted answers are noisy or labels
+    are few (`policies.band`). The labels must be independent of the fitting of the model and of its calibrator; weights are
     refused.
 
     Samples that come in groups (`Outcomes` with `group`) are not independent: the promise then
@@ -104,7 +114,7 @@ def guaranteed_threshold(
     Where it has, `bound="groups"` with `largest_group`, how large a group can be, is about a random
     answer.
 
-    Losses other than right and wrong must lie in [0, 1] and exclude `sgr`; they have the
+    Losses other than right and wrong must lie in [0, 1] and exclude `sgr` and `band`; they have the
     Hoeffding–Bentkus bound or, for `Outcomes`, `bound="betting"`, which gains where losses vary
     little: it takes them one after the other, in an order drawn with `seed`. Their sequence starts
     where half the risk would pass. Infeasible is an answer: see `Guaranteed`. Angelopoulos et al.
@@ -126,7 +136,7 @@ def guaranteed_threshold(
         groups = len(np.unique(t.group))
     if bound == "betting" and isinstance(t, Outcomes):
         t = shuffle_rows(t, seed)
-    if thresholds is not None or method == "sgr" or groups:
+    if thresholds is not None or method in ("sgr", "band") or groups:
         whole = count_accepted(t, largest_group)
     else:
         whole = count_at_steps(t, bound)
@@ -327,7 +337,13 @@ class RiskTest:
 def _choose_bound(counts: AcceptedCounts, method: str, bound: str | None) -> Bound:
     """The loss bound to use, if the combination is allowed."""
     if method not in METHOD_NAMES:
-        raise InputError(f"method={method!r}; 'fixed_sequence', 'fallback' or 'sgr' is needed.")
+        raise InputError(
+            f"method={method!r}; 'fixed_sequence', 'fallback', 'sgr' or 'band' is needed."
+        )
+    if method == "band" and (bound not in (None, "clopper_pearson") or not counts.zero_one):
+        raise InputError(
+            "the band counts right and wrong; use method='fixed_sequence' for other losses and for bound=."
+        )
     if bound == "groups":
         if counts.rows is None or counts.rows.group is None:
             raise InputError(
@@ -409,6 +425,12 @@ def search_thresholds(
             else:
                 low = middle
         return accepted
+    if method == "band":
+        # The widest row within the joint limits, with the bound at this row alone.
+        band_row = find_band_row(counts.kept, counts.loss, risk=test.risk, delta=test.delta)
+        if band_row is None:
+            return accepted
+        return band_row, compute_upper_bound(counts, band_row, test.delta, test.bound)
     if sequence is None:
         sequence = find_sequence(counts, test)
     if method == "fallback":
@@ -490,7 +512,7 @@ def count_enough_samples(risk: float, delta: float) -> int:
 
 def find_given_rows(counts: AcceptedCounts, thresholds: Sequence[float], method: str) -> list[int]:
     """Rows of thresholds fixed in advance, strictest first; those that keep nothing are left out."""
-    if method == "sgr":
+    if method in ("sgr", "band"):
         raise InputError("thresholds= are tested in sequence; use method='fixed_sequence'.")
     strictest_first = np.sort(checks.column(thresholds, "thresholds").astype(np.float64))[::-1]
     rows = np.searchsorted(-counts.score, -strictest_first, side="right") - 1
@@ -498,7 +520,11 @@ def find_given_rows(counts: AcceptedCounts, thresholds: Sequence[float], method:
 
 
 def _count_labels_needed(counts: AcceptedCounts, test: RiskTest, method: str) -> int | None:
-    """The fewest labels, to about 2 %, for which this same curve would pass."""
+    """The fewest labels, to about 2 %, for which this same curve would pass; for the band those
+    that would usually be enough.
+    """
+    if method == "band":
+        return count_labels_for_band(counts.kept, counts.loss, risk=test.risk, delta=test.delta)
     if test.bound == "groups" or np.min(counts.loss / counts.kept) >= test.risk:
         return None
     if test.bound == "betting":

@@ -20,6 +20,9 @@ REUSED_CHUNK_NUMBERS = 3 << 16  # per chunk where all arrays of a chunk are used
 # NumPy reduces many short rows ten times as slowly as a few long columns. So chunks of fewer
 # classes than this are turned: their classes stand one below the other.
 TURNED_CLASSES = 64
+# Decimals of the confidence of two classes, so that 0.07 and 0.93 claim the same; above the limit
+# 1 − p has all its digits and is left alone.
+COMPLEMENT_DECIMALS, COMPLEMENT_LIMIT = 1e13, 0.999
 WIDE_CLASSES = 256  # above this the largest float32 is found faster before it is widened
 
 
@@ -235,8 +238,14 @@ def _read_probs(part: Array, y: Ints | None) -> dict[str, Array]:
         p, axis = part.astype(np.float64), 1
         top = p.argmax(axis=1)
     np.clip(p, 0.0, 1.0, out=p)
+    if part.shape[1] == 2:
+        np.subtract(1.0, p[1], out=p[0])
+        top = (p[1] > 0.5).astype(np.intp)
     at_top = (top, row) if is_turned else (row, top)
     peak = p[at_top]
+    if part.shape[1] == 2:
+        rounded = np.rint(peak * COMPLEMENT_DECIMALS) / COMPLEMENT_DECIMALS
+        peak = np.where(peak <= COMPLEMENT_LIMIT, rounded, peak)
     with np.errstate(divide="ignore"):
         columns = {
             "prediction": top,

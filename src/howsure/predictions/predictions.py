@@ -125,6 +125,9 @@ class Predictions:
         """Probabilities of shape (n, k) whose rows sum to 1; a binary model may give P(y=1) as (n,)
         or (n, 1).
 
+        Of two columns the first is checked and then dropped: it is 1 − P(y=1), so that one column
+        and two give the same numbers to the last bit. The answer is 1 where P(y=1) > 1/2.
+
         `renormalise=True` divides each row by its sum instead of refusing rows that do not sum to
         1.
         """
@@ -136,7 +139,11 @@ class Predictions:
         # named as such.
         if labels is not None and p.ndim == 2 and np.shape(labels) == p.shape:
             number_classes(labels, p.shape[1])
-        return cls._make("probs", check_distributions(p, probs, renormalise), labels, **columns)
+        p = check_distributions(p, probs, renormalise)
+        if p.shape[1] == 2:
+            positive = p[:, 1].astype(np.float64)
+            p = np.stack((1 - positive, positive), axis=1)
+        return cls._make("probs", p, labels, **columns)
 
     @classmethod
     def from_samples(

@@ -18,6 +18,7 @@ import numpy as np
 
 from howsure import metrics
 from howsure._core.checks import Array, Floats, InputError
+from howsure.metrics.binary import positive_outcomes
 from howsure.metrics.metric_facts import Metric, get_options, unwrap_metric
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes, needs_outcomes
@@ -31,6 +32,7 @@ from howsure.uncertainty.paired import (
     compute_sample_influence,
     find_unseen_auroc_variance,
 )
+from howsure.uncertainty.recalibration_limits import POSITIVE_LIMITS
 from howsure.uncertainty.sample_case import SampleCase
 
 if TYPE_CHECKING:
@@ -126,13 +128,14 @@ def _measure_predictions(
     """Limits of a metric of predictions, by way of the outcomes that give the same number."""
     if not _get_fact(metric, "smooth", True):
         return _refuse_jump(metric)
-    if _get_fact(metric, "through", None) is None:
+    of_positive = unwrap_metric(metric) in POSITIVE_LIMITS
+    if _get_fact(metric, "through", None) is None and not of_positive:
         return table.compute_limits(metric, level)
     value = metric(preds)
     if not isfinite(value):
         return refuse_limits(describe_infinite(value))
     outcomes, of_tally = _reduce_to_outcomes(metric, preds)
-    if of_tally is not metric:
+    if of_tally is not metric or of_positive:
         table = _MeasuredTable(outcomes, table.seed, table.map)
     return table.compute_limits(of_tally, level)
 
@@ -158,6 +161,9 @@ class _MeasuredTable:
             return refuse_limits(
                 "a set loss belongs to whole images, which its tally has forgotten"
             )
+        of_positive = POSITIVE_LIMITS.get(unwrap_metric(metric))
+        if of_positive is not None and not isinstance(self.source, SetTally):
+            return of_positive(self.source, level)
         limits = compute_limits(metric, self.case, (1 - level) / 2, value)
         if limits is not None:
             return limits
@@ -324,6 +330,9 @@ def _reduce_to_outcomes(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
             "a tally has forgotten which sample is which; give Predictions, Outcomes or (score, correct)."
         )
     if isinstance(data, Predictions):
+        if unwrap_metric(metric) in POSITIVE_LIMITS:
+            # The tally that these read is that of P(positive), not of the confidence.
+            return positive_outcomes(data, **get_options(metric)), unwrap_metric(metric)
         through = _get_fact(metric, "through", None)
         if through is None:
             return Outcomes.of(data), metric

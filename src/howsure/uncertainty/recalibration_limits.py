@@ -4,6 +4,7 @@ expected, a curve.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import exp, inf, isfinite, nan, sqrt
 
 import numpy as np
@@ -12,11 +13,15 @@ from howsure._core.checks import Floats, InputError
 from howsure.curves import Curve
 from howsure.metrics.binary import (
     LogOdds,
+    calibration_intercept,
+    calibration_slope,
     fit_flexible,
     fit_log_odds,
     observed_expected,
     positive_outcomes,
 )
+from howsure.metrics.in_the_large import calibration_in_the_large, fit_in_the_large
+from howsure.metrics.metric_facts import Metric
 from howsure.predictions import Outcomes, Predictions, needs_outcomes
 from howsure.tallies.tally import Tally
 from howsure.uncertainty.influence import RowInfluence
@@ -52,6 +57,33 @@ def compute_line_limits(source: Tally | Outcomes, level: float) -> tuple[Interva
         reach = student_quantile(inf, half) * _compute_error(fit, direction, case, half)
         limits.append(Interval(low=value - reach, high=value + reach))
     return limits[0], limits[1]
+
+
+def compute_large_limits(source: Tally | Outcomes, level: float) -> Interval:
+    """Normal limits of `calibration_in_the_large`; groups and weights widen them.
+
+    >>> from howsure import tally
+    >>> limits = compute_large_limits(tally([0.5] * 100, correct=[1, 0] * 50), 0.95)
+    >>> round(limits.low, 3), round(limits.high, 3)
+    (-0.392, 0.392)
+    """
+    case, half = SampleCase.of(source), (1 - level) / 2
+    fit = fit_in_the_large(case.tally)
+    if fit is None:
+        return refuse_limits("one class is missing")
+    value = float(fit.coefficients[0])
+    error = _compute_error(fit, np.array([1.0, 0.0]), case, half)
+    reach = student_quantile(inf, half) * error
+    return Interval(low=value - reach, high=value + reach)
+
+
+# The numbers of P(positive) that are no means: for predictions and their reports the same limits.
+POSITIVE_LIMITS: dict[Metric, Callable[[Tally | Outcomes, float], Interval]] = {
+    calibration_in_the_large: compute_large_limits,
+    calibration_intercept: lambda source, level: compute_line_limits(source, level)[0],
+    calibration_slope: lambda source, level: compute_line_limits(source, level)[1],
+    observed_expected: lambda source, level: compute_observed_limits(source, level),
+}
 
 
 def _compute_error(fit: LogOdds, direction: Floats, case: SampleCase, half: float) -> float:

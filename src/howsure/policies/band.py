@@ -1,0 +1,211 @@
+"""The band: at which counts of errors a threshold may be accepted, whatever the score looks like.
+
+The most trusted samples are looked at in steps of one per cent. As long as the risk is too high,
+the errors among them are at least a walk whose steps are wrong with probability `risk`; a limit at
+each step is met by such a walk with probability `delta` in all. Half of delta is spent on limits
+that any step may meet by itself (the band); what is left pays for a chain of steps that are
+accepted one after the other until the first one fails. See docs/act.md for the proof.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import ceil, log, sqrt
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from howsure._core.checks import Floats, Ints
+
+Complexes: TypeAlias = NDArray[np.complex128]
+
+BAND_STEPS = 100
+LEAST_ROUNDING = 1e-9  # of the number of samples that could show the risk at all
+BUDGET_ROUNDING = 1e-12
+TAIL_CUT = 1e-20
+LONGEST_DIRECT_SUM = 64  # beyond so many states a Fourier transform is faster
+
+
+class BandLimits(NamedTuple):
+    """The most errors among the first `rank` samples that the band and the chain allow; -1: none."""
+
+    rank: Ints
+    band: Ints
+    chain: Ints
+
+
+class Mass(NamedTuple):
+    """Probabilities of the whole numbers from `start` on."""
+
+    start: int
+    p: Floats
+
+
+class BandStep:
+    """The errors among the samples between two ranks: a binomial distribution without its tails.
+
+    Nearly all steps are equal, so its Fourier transform is kept for the next one.
+    """
+
+    def __init__(self, samples: int, risk: float) -> None:
+        from scipy.special import gammaln, xlogy
+
+        mean = samples * risk
+        # Bernstein's bound: beyond this distance both tails are below the cut.
+        reach = -log(TAIL_CUT)
+        width = sqrt(2 * reach * mean * (1 - risk)) + reach
+        low = max(0, int(mean - width))
+        x = np.arange(low, min(samples, int(mean + width) + 1) + 1)
+        choices = gammaln(samples + 1) - gammaln(x + 1) - gammaln(samples - x + 1)
+        chance = np.exp(choices + xlogy(x, risk) + xlogy(samples - x, 1 - risk))
+        self.start, self.p = _cut_tails(low, chance)
+        self._spectra: dict[int, Complexes] = {}
+
+    def add_to(self, mass: Mass) -> Mass:
+        """The distribution after this step of a walk that was distributed like `mass`."""
+        start = mass.start + self.start
+        size = len(mass.p) + len(self.p) - 1
+        if min(len(mass.p), len(self.p)) <= LONGEST_DIRECT_SUM:
+            return _cut_tails(start, np.convolve(mass.p, self.p))
+        length, spectrum = self._transform(size)
+        total = np.fft.irfft(np.fft.rfft(mass.p, length) * spectrum, length)[:size]
+        return _cut_tails(start, total)
+
+    def correlate(self, chance: Floats) -> Floats:
+        """The mean of `chance` after this step, for each state from which it stays inside."""
+        if min(len(chance), len(self.p)) <= LONGEST_DIRECT_SUM:
+            return np.correlate(chance, self.p, mode="valid")
+        length, spectrum = self._transform(len(chance))
+        total = np.fft.irfft(np.fft.rfft(chance, length) * np.conj(spectrum), length)
+        return total[: len(chance) - len(self.p) + 1]
+
+    def _transform(self, size: int) -> tuple[int, Complexes]:
+        length = 1 << (size - 1).bit_length()
+        if length not in self._spectra:
+            self._spectra[length] = np.fft.rfft(self.p, length)
+        return length, self._spectra[length]
+
+
+def find_band_row(
+    kept: Ints | Floats, errors: Ints | Floats, *, risk: float, delta: float
+) -> int | None:
+    """The last row that may be accepted, or None.
+
+    `kept` and `errors` count the samples and the errors from the most trusted one to the end of
+    each row of a tally. With probability at least 1 − delta the true risk of accepting like this
+    row is at most `risk`.
+
+    >>> find_band_row(np.array([100, 200, 300]), np.array([0, 0, 30]), risk=0.05, delta=0.05)
+    1
+    """
+    if risk >= 1:
+        return len(kept) - 1
+    n = int(kept[-1])
+    limits = compute_band_limits(n, risk, delta)
+    if not len(limits.rank):
+        return None
+    # A row belongs to the last rank that it reaches: those of rank i run from begin[i] to end[i].
+    begin: list[int] = np.searchsorted(kept, limits.rank).tolist()
+    end = [*begin[1:], len(kept)]
+    last = -1
+    for i, limit in enumerate(limits.band.tolist()):
+        few = int(np.searchsorted(errors[begin[i] : end[i]], limit, side="right"))
+        if few:
+            last = begin[i] + few - 1
+
+    start = find_chain_start(n, risk, delta)
+    for rank, row in zip(limits.rank.tolist(), begin, strict=True):
+        if rank < start:
+            continue
+        # The row that closes the ties at this rank may reach a later one.
+        place = int(np.searchsorted(limits.rank, kept[row], side="right")) - 1
+        if errors[row] > limits.chain[place]:
+            break
+        last = max(last, row)
+    return None if last < 0 else last
+
+
+def find_chain_start(n: int, risk: float, delta: float) -> int:
+    """The least rank of the chain: before it a test has little power, and one failure ends it.
+
+    >>> find_chain_start(1000, 0.05, 0.05), find_chain_start(100, 0.05, 0.05)
+    (147, 80)
+    """
+    least = log(delta) / log(1 - risk)
+    return min(ceil(2.5 * least), ceil((ceil(least) + n) / 2))
+
+
+@lru_cache(maxsize=256)
+def compute_band_limits(n: int, risk: float, delta: float) -> BandLimits:
+    """The limits for n samples.
+
+    >>> limits = compute_band_limits(300, 0.1, 0.1)
+    >>> int(limits.band[-1]), int(limits.chain[-1])
+    (18, 22)
+    """
+    least = ceil(log(delta) / log(1 - risk) - LEAST_ROUNDING)
+    ranks = np.unique(-(-np.arange(1, BAND_STEPS + 1) * n // BAND_STEPS))
+    ranks = ranks[ranks >= least]
+    if not len(ranks):
+        empty = np.zeros(0, dtype=np.int64)
+        return BandLimits(empty, empty, empty)
+    sizes: list[int] = np.diff(ranks, prepend=0).tolist()
+    step_of_size = {m: BandStep(m, risk) for m in set(sizes)}
+    steps = [step_of_size[m] for m in sizes]
+
+    # Forwards: the mass of walks that have met no limit so far, and the limits as they come.
+    band = np.full(len(ranks), -1)
+    alive: list[Mass] = []
+    mass = Mass(0, np.ones(1))
+    used = 0.0
+    for i, rank in enumerate(ranks):
+        mass = steps[i].add_to(mass)
+        budget = delta / 2 * sqrt(rank / n) - used + BUDGET_ROUNDING
+        cumulative = np.cumsum(mass.p)
+        absorbed = int(np.searchsorted(cumulative, budget, side="right"))
+        if absorbed:
+            band[i] = mass.start + absorbed - 1
+            used += float(cumulative[absorbed - 1])
+            mass = Mass(mass.start + absorbed, mass.p[absorbed:])
+        elif mass.start > 0 and budget >= 0:
+            band[i] = mass.start - 1  # no walk is left there, so it costs nothing
+        alive.append(mass)
+    band = np.maximum.accumulate(band)
+
+    # Backwards: the chance that a walk from each state meets a later limit of the band.
+    chain = band.copy()
+    left = delta - used + BUDGET_ROUNDING
+    later = np.zeros(len(alive[-1].p))
+    for i in reversed(range(len(ranks))):
+        if i < len(ranks) - 1:
+            later = _meet_later(
+                alive[i], alive[i + 1], later, limit=int(band[i + 1]), step=steps[i + 1]
+            )
+        cost = np.cumsum(alive[i].p * (1 - later))
+        affordable = int(np.searchsorted(cost, left, side="right"))
+        if affordable:
+            chain[i] = max(chain[i], alive[i].start + affordable - 1)
+        elif alive[i].start > 0:
+            chain[i] = max(chain[i], alive[i].start - 1)
+    return BandLimits(ranks, band, np.maximum.accumulate(chain))
+
+
+def _meet_later(
+    here: Mass, following: Mass, later: Floats, *, limit: int, step: BandStep
+) -> Floats:
+    """For each state of `here` the chance to meet the limit at the next rank or one after it."""
+    first = here.start + step.start
+    states = np.arange(first, first + len(here.p) + len(step.p) - 1)
+    inside = states - following.start
+    known = (inside >= 0) & (inside < len(later))
+    chance = np.where(states <= limit, 1.0, 0.0)
+    chance[known] = np.where(states[known] <= limit, 1.0, later[inside[known]])
+    return np.clip(step.correlate(chance)[: len(here.p)], 0.0, 1.0)
+
+
+def _cut_tails(start: int, p: Floats) -> Mass:
+    there = np.flatnonzero(p > TAIL_CUT)
+    if not len(there):
+        return Mass(start, p[:0])
+    return Mass(start + int(there[0]), p[there[0] : there[-1] + 1])
