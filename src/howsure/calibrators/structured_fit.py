@@ -34,7 +34,7 @@ class StructuredProblem:
     def __init__(self, x: Floats, y: Ints, share: Floats, *, full: bool) -> None:
         k, n = x.shape
         self.x, self.y, self.share, self.full = x, y, share, full
-        self.rows = np.arange(n)
+        self.rows: Ints = np.arange(n)
         of_weight = np.full(k, k / n)
         if full:
             of_weight = np.full((k, k), k * (k - 1) / n)

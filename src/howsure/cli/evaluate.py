@@ -187,7 +187,7 @@ def evaluate_loaded(
     """The report of predictions that are in memory as a whole."""
     from howsure.formats.logs import helm
     from howsure.report.evaluation import evaluate
-    from howsure.report.measurement import Focus
+    from howsure.report.focus import Focus
 
     files = list_local_files(files)
     focus = Focus.of(None, asked["by"], asked["loss"], asked["image_score"])

@@ -136,7 +136,7 @@ def command(
     from howsure.policies.deployment import plan
     from howsure.policies.policy import Policy
     from howsure.predictions.images import IMAGE_SCORES, images_of
-    from howsure.report.measurement import Focus
+    from howsure.report.focus import Focus
 
     extras = StateOptions(
         drift=drift,

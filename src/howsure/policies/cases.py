@@ -82,12 +82,13 @@ def _check_records(
     there = np.ones(c.shape, dtype=bool)
     if asked is not None:
         there = _check_zero_one(asked, "asked", c.shape)
-    if not there.any(axis=1).all():
-        row = checks.find_first(~there.any(axis=1))
+    asks_nothing = np.asarray(~there.any(axis=1))
+    if asks_nothing.any():
+        row = checks.find_first(asks_nothing)
         raise InputError("asked", row=row, got="asks nothing", hint="Leave out such records")
     bad = there & ~((c >= 0) & (c <= 1))
     if bad.any():
-        row = checks.find_first(bad.any(axis=1))
+        row = checks.find_first(np.asarray(bad.any(axis=1)))
         got = f"holds {c[row][bad[row]][0]:g}"
         raise InputError("confidence", row=row, got=got, need="a confidence lies in [0, 1]")
     # What was not asked may hold anything, also nan.
@@ -115,7 +116,7 @@ def _guarantee_answers(
     if allowed >= n:
         threshold = float(asked[0])
     elif allowed >= 0:
-        limit = np.sort(surest_wrong)[::-1][allowed]
+        limit = float(np.sort(surest_wrong)[::-1][allowed])
         above = int(np.searchsorted(asked, limit, side="right"))
         if above < len(asked):
             threshold = float(asked[above])

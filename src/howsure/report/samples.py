@@ -20,7 +20,7 @@ from howsure.metrics.multilabel import build_case_aucs, build_case_outcomes
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import TOP_K, On, Score, choose_scores, resolve_score
-from howsure.report.measurement import WHOLE, Focus, find_column
+from howsure.report.focus import WHOLE, Focus, find_column
 from howsure.report.sums import (
     MIN_ROWS_PER_CLASS,
     AnswerColumns,

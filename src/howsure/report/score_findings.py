@@ -238,7 +238,7 @@ class BinPieces:
 def cut_bins(case: FindingCase) -> list[BinPieces]:
     """The bins of the ECE, each cut into pieces of equally many samples; ties stay together."""
     t = case.tally
-    cuts = equal_range(15).cuts(t)
+    cuts: list[int] = equal_range(15).cuts(t).tolist()
     wide: list[Counts] = []
     for start, end in zip(cuts[:-1], cuts[1:], strict=True):
         many = int(min(BIN_PIECES, (end - start) // LEAST_SAMPLES))

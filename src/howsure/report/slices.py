@@ -32,7 +32,7 @@ def build_slices(s: Summary, sure: Sureness, threshold: float | None = None) -> 
     accuracy of all samples.
 
     >>> from howsure import Predictions
-    >>> from howsure.report.measurement import Focus
+    >>> from howsure.report.focus import Focus
     >>> site = {"site": ["a", "b", "a"]}
     >>> p = Predictions.from_confidence([0.9, 0.8, 0.7], [1, 0, 1], attributes=site)
     >>> section = build_slices(Summary.of(p, focus=Focus.of(None, ["site"])), Sureness())

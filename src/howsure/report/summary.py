@@ -18,9 +18,9 @@ from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import On, Score, choose_scores
 from howsure.report.details import Details, Question, build_details, build_question
+from howsure.report.focus import WHOLE, Focus
 from howsure.report.label_sections import LabelSums, merge_label_sums
 from howsure.report.masks import ImageSums, merge_image_sums
-from howsure.report.measurement import WHOLE, Focus
 from howsure.report.samples import OF_CASES, Samples, Shape, find_known_classes
 from howsure.report.sums import (
     ClassSums,

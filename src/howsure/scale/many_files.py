@@ -17,7 +17,8 @@ from howsure.report import catalogue
 from howsure.report.catalogue import BOUNDED_SCORES
 from howsure.report.details import Details
 from howsure.report.evaluation import ReportRequest, build_report
-from howsure.report.measurement import Focus, Sureness
+from howsure.report.focus import Focus
+from howsure.report.measurement import Sureness
 from howsure.report.positive_class import THRESHOLDS
 from howsure.report.report import Report, list_versions
 from howsure.report.report_types import FindingData, Input, Provenance, Streamed

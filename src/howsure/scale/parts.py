@@ -26,7 +26,7 @@ from howsure.formats.location import Remote, group_files, is_remote, list_matchi
 from howsure.predictions import Predictions
 from howsure.predictions.read_options import ReadOptions
 from howsure.report.details import Details, Question, build_part_details
-from howsure.report.measurement import WHOLE, Focus
+from howsure.report.focus import WHOLE, Focus
 from howsure.report.samples import Samples
 from howsure.report.summary import Place, Summary, choose_scores
 from howsure.report.summary import merge_summaries as total
