@@ -43,6 +43,9 @@ def arguments(argv: list[str]) -> argparse.Namespace:
         "--at-most", type=float, metavar="HOURS", default=inf, help="leave out longer runs"
     )
     parser.add_argument(
+        "--parts", type=int, metavar="N", help="published: end after so many parts of the dropout"
+    )
+    parser.add_argument(
         "--scheduler", metavar="ADDRESS", help="a Dask scheduler whose workers share the folders"
     )
     parser.add_argument(
@@ -107,7 +110,7 @@ def segment(args: argparse.Namespace) -> int:
 def ask_published_networks(args: argparse.Namespace) -> int:
     from .published import ask_published
 
-    print(ask_published(args.data, args.out / "kept"))
+    print(ask_published(args.data, args.out / "kept", args.parts))
     return 0
 
 

@@ -31,20 +31,25 @@ def load_network(depth: int) -> PublishedResNet:
         return load_published(depth, dict(found))
 
 
-def ask_published(data: Path, kept: Path) -> str:
-    """Compute what is missing of the three files; returns where they are."""
+def ask_published(data: Path, kept: Path, parts: int | None = None) -> str:
+    """Compute what is missing of the three files; returns where they are.
+
+    Dropout takes hours: `parts` ends after so many more parts, and the file then holds the images
+    that are finished. Parts stay in `unfinished` until all are there.
+    """
     torch.set_num_threads(1)
     dataset = cifar10_png(data)
     images, labels = dataset.test_x, dataset.test_y
     jobs: dict[str, Callable[[], dict[str, np.ndarray]]] = {
         "published_logits.npz": lambda: {"labels": labels, **compute_logits(images)},
         "published_distance.npz": lambda: compute_distances(images),
-        "published_dropout.npz": lambda: compute_dropout(images, kept / "unfinished"),
     }
     for name, compute in jobs.items():
         if not (kept / name).exists():
             write(compute(), kept / name)
             say(f"{name} is finished")
+    compute_dropout(images, kept / "unfinished", parts)
+    write(collect_dropout(kept / "unfinished"), kept / "published_dropout.npz")
     return str(kept)
 
 
@@ -63,22 +68,30 @@ def split_batches(images: np.ndarray) -> list[Tensor]:
     return list(normalise(images).split(BATCH))
 
 
-def compute_dropout(images: np.ndarray, unfinished: Path) -> dict[str, np.ndarray]:
+def compute_dropout(images: np.ndarray, unfinished: Path, parts: int | None = None) -> None:
     """Two variances for each rate and image: the Frobenius norm of the covariance of the passes'
     probabilities, which is the authors', and the sum over classes."""
     network = load_network(DROPOUT_DEPTH).to(memory_format=torch.channels_last)
-    starts = range(0, len(images), CHUNK)
-    paths = {start: unfinished / f"dropout_{start}.npz" for start in starts}
     # Several processes may work on one folder: each takes the chunks in an order of its own.
-    for start in np.random.default_rng(os.getpid()).permutation(list(starts)):
-        path = paths[int(start)]
-        if not path.exists():
-            chunk = images[start : start + CHUNK]
-            write(spread_of_passes(network, chunk, seed=int(start)), path)
-            done = sum(path.exists() for path in paths.values())
-            say(f"dropout: {done} of {len(paths)} parts")
-    parts = [dict(np.load(path)) for path in paths.values()]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.random.default_rng(os.getpid()).permutation(np.arange(0, len(images), CHUNK))
+    done = 0
+    for start in order:
+        path = unfinished / f"dropout_{start}.npz"
+        if done == parts or path.exists():
+            continue
+        chunk = images[start : start + CHUNK]
+        write(spread_of_passes(network, chunk, seed=int(start)), path)
+        done += 1
+        say(f"dropout: {len(list(unfinished.glob('dropout_*.npz')))} of {len(order)} parts")
+
+
+def collect_dropout(unfinished: Path) -> dict[str, np.ndarray]:
+    """All parts that are there, in the order of the images; `rows` says which these are."""
+    paths = {int(path.stem.split("_")[1]): path for path in unfinished.glob("dropout_*.npz")}
+    parts = [dict(np.load(paths[start])) for start in sorted(paths)]
+    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    rows = [np.arange(start, start + CHUNK, dtype=np.uint16) for start in sorted(paths)]
+    return {"rows": np.concatenate(rows), **found}
 
 
 def spread_of_passes(

@@ -25,7 +25,14 @@ from ..tables.odds import (
     methods,
     sizes,
 )
-from ..tables.published_odds import NETWORK, pooled_eor, published_methods
+from ..tables.published_odds import (
+    NETWORK,
+    pooled_eor,
+    published_answers,
+    published_methods,
+    published_rows,
+    published_without_passes,
+)
 from ..tables.results import finished, predictions
 from ..tables.table import percent
 from . import estimates
@@ -55,7 +62,7 @@ def odds(store: Store, scale: str) -> list[Claim]:
     others: dict[str, Draws] = {}
     if published_methods():
         name = f"published ResNet-{NETWORK}, cifar10"
-        others[name] = drawn(published_methods(), read_logits(NETWORK).correct)
+        others[name] = drawn(published_methods(), published_answers())
     if here(HUNDRED):
         others[f"{NAMES[HUNDRED]}, top 5"] = drawn(*hundred_methods(provided(HUNDRED)))
     told = lambda judge: [
@@ -98,27 +105,29 @@ def published_rates() -> bool:
 
 
 @cache
-def published_draws() -> dict[str, np.ndarray]:
-    """Pooled EOR of every method of the published network, on all images and on the same draws."""
-    scores = published_methods()
-    correct = read_logits(NETWORK).correct
+def published_draws(name: str, everywhere: bool) -> np.ndarray:
+    """Pooled EOR of a method of the published network, on all images or on those with passes, then
+    on draws of them: the same for every method."""
+    if everywhere:
+        score, correct = published_without_passes()[name], read_logits(NETWORK).correct
+    else:
+        score, correct = published_methods()[name], published_answers()
     rng = np.random.default_rng(estimates.SEED)
     rows = [np.arange(len(correct))]
     rows += [rng.integers(len(correct), size=len(correct)) for _ in range(DRAWS)]
-    return {
-        name: np.array([pooled_eor(score[r], correct[r]) for r in rows])
-        for name, score in scores.items()
-    }
+    return np.array([pooled_eor(score[r], correct[r]) for r in rows])
 
 
 def published_worth(first: str, second: str, times: float) -> list[Evidence]:
     """One score against another of the same answers, by the authors' rule for error-free bins."""
     if not {first, second} <= set(published_methods()):
         return []
-    one, two = published_draws()[first], published_draws()[second]
+    everywhere = {first, second} <= set(published_without_passes())
+    one, two = (published_draws(name, everywhere) for name in (first, second))
     low, high = limits(one / two)
     found = f"EOR {one[0]:.2f} against {two[0]:.2f}: {one[0] / two[0]:.2f} times"
-    case = f"published ResNet-{NETWORK}, {first} against {second}"
+    images = len(read_logits(NETWORK).correct) if everywhere else len(published_rows())
+    case = f"published ResNet-{NETWORK}, {images:,} images, {first} against {second}"
     word = sided(low, high, "+", times)
     return [Evidence(case, found, low, high, word, scale=1, edges=(times,), regime=PUBLISHED)]
 
@@ -126,7 +135,8 @@ def published_worth(first: str, second: str, times: float) -> list[Evidence]:
 def tenfold(name: str) -> Evidence:
     """How many of the thirteen bins have odds ten times the average, or a tenth of it."""
     correct = read_logits(NETWORK).correct
-    h = hs.histogram(hs.tally(published_methods()[name], correct=correct), hs.equal_size(100))
+    score = published_without_passes()[name]
+    h = hs.histogram(hs.tally(score, correct=correct), hs.equal_size(100))
     ratio = hs.odds_ratio(h.p, h.base)
     first, last = int((ratio[:FIRST_BINS] >= TEN).sum()), int((ratio[-LAST_BINS:] >= TEN).sum())
     found = f"{first} of the first {FIRST_BINS} and {last} of the last {LAST_BINS} bins"

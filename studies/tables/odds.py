@@ -102,7 +102,7 @@ def in_blocks(store: Store, scale: str) -> dict[str, Block]:
 
 
 def blocks_table(blocks: dict[str, Block]) -> Table:
-    """Dropout as the paper has it, at work in training and when asked."""
+    """Dropout at work in training and when asked; the paper has it only when asked."""
     rows = [
         [
             rate,
