@@ -23,7 +23,6 @@ from ..tables.odds import (
     in_blocks,
     members_of,
     methods,
-    sizes,
 )
 from ..tables.published_odds import (
     NETWORK,
@@ -69,7 +68,7 @@ def odds(store: Store, scale: str) -> list[Claim]:
         *(judge(case, found) for case, found in own.items()),
         *rest_on([judge(case, found) for case, found in others.items()], PUBLISHED),
     ]
-    members = f"The ensemble has {len(runs)} members; one of {len(sizes(store, scale))} of unequal quality is listed."
+    members = f"The published ensemble has {len(DEPTHS)} networks of unequal depth, ours {len(runs)} alike."
     blocks = {
         rate: drawn(block.scores, block.preds.correct)["EOR"]
         for rate, block in in_blocks(store, scale).items()

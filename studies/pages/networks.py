@@ -10,7 +10,7 @@ from ..claims.claim import PUBLISHED, SMALL
 from ..claims.published_sizes import imagenet_sets
 from ..kept import DEPTHS, is_kept, read_logits
 from ..plans import STUDIES, runs_of
-from ..provided import TEN, here, provided
+from ..provided import HUNDRED, TEN, here, provided
 from ..store import Store
 from ..tables import Table
 from ..tables.promise import SETS
@@ -34,7 +34,7 @@ PAPER_NETWORKS = {
     "precision": "none",
 }
 PUBLISHED_SETS = {
-    "complexity": TEN,
+    "complexity": (*TEN, *HUNDRED),
     "calibration": TEN,
     "densenet_m": ("nn_resnet110_c10",),
     "promise": SETS,
