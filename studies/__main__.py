@@ -27,7 +27,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
         "names",
         nargs="+",
         metavar="NAME",
-        help=f"all, demo, story, pictures, scans, {', '.join(STUDIES)}",
+        help=f"all, demo, story, pictures, scans, published, {', '.join(STUDIES)}",
     )
     parser.add_argument(
         "--data",
@@ -41,6 +41,9 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--scale", choices=SCALES, default="smoke")
     parser.add_argument(
         "--at-most", type=float, metavar="HOURS", default=inf, help="leave out longer runs"
+    )
+    parser.add_argument(
+        "--parts", type=int, metavar="N", help="published: end after so many parts of the dropout"
     )
     parser.add_argument(
         "--scheduler", metavar="ADDRESS", help="a Dask scheduler whose workers share the folders"
@@ -104,6 +107,13 @@ def segment(args: argparse.Namespace) -> int:
     return 0
 
 
+def ask_published_networks(args: argparse.Namespace) -> int:
+    from .published import ask_published
+
+    print(ask_published(args.data, args.out / "kept", args.parts))
+    return 0
+
+
 def study(args: argparse.Namespace) -> int:
     names = list(STUDIES) if args.names == ["all"] else args.names
     unknown = [name for name in names if name not in STUDIES]
@@ -138,7 +148,8 @@ def show_results(names: list[str], store: Store, args: argparse.Namespace) -> in
     return 0
 
 
-SINGLE = {"demo": demonstrate, "story": narrate, "pictures": show_pictures, "scans": segment}
+SINGLE = {"demo": demonstrate, "story": narrate, "pictures": show_pictures, "scans": segment,
+          "published": ask_published_networks}  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -33,6 +33,10 @@ def folder() -> Path:
     return Path(os.environ.get("HOWSURE_SHARED", SHARED)) / "data"
 
 
+def weights_folder() -> Path:
+    return Path(os.environ.get("HOWSURE_SHARED", SHARED)) / "weights"
+
+
 def here(*names: str) -> bool:
     return all((folder() / f"{name}.npz").exists() for name in names)
 

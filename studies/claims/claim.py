@@ -3,22 +3,26 @@ numbers alone.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan
+
+import howsure as hs
 
 from ..tables.table import Table
 
 AGREES, NOT, OPEN, MIXED = "agrees", "does not agree", "cannot be decided here", "mixed"
 MISSING = "its networks are not trained yet"
-HEADER = ["claim", "case", "found", "95 % interval", "verdict"]
-SUMMARY = ["claim", "the paper", "cases that agree / do not / are open", "verdict"]
+SMALL, FULL, PUBLISHED = "small network", "full-size training", "published outputs"
+REGIMES = (PUBLISHED, FULL, SMALL)  # the most telling first, where a claim does not say otherwise
+HEADER = ["claim", "case", "rests on", "found", "95 % interval", "verdict"]
+SUMMARY = ["claim", "the paper", "cases that agree / do not / are open", "rests on", "verdict"]
 
 
 @dataclass(frozen=True)
 class Evidence:
     """One case: a network, a pair of networks, or all of them together. `counts` is False for the
     single networks behind a mean: they are listed and do not vote. `edges` are the values at which
-    the word changes."""
+    the word changes. `regime` says on what kind of network it rests."""
 
     case: str
     found: str
@@ -29,6 +33,7 @@ class Evidence:
     digits: int = 2
     counts: bool = True
     edges: tuple[float, ...] = ()
+    regime: str = SMALL
 
     @property
     def times(self) -> float:
@@ -52,12 +57,23 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Claim:
-    """`because` holds, for each word that may come out, the reason that would be given for it."""
+    """`because` holds, for each word that may come out, the reason that would be given for it.
+
+    The most telling regime decides, and a majority of other cases does not. That is the first of
+    REGIMES that has a case, or `telling`, where the paper's network is unlike the published ones:
+    one that has learnt its images by heart says more of such a network than one that has not.
+    `own` marks a question of ours: no paper says it, so it is not counted with the papers.
+    `networks` are the predictions that it rests on, for their accuracy and ECE; empty: those of the
+    study.
+    """
 
     text: str
     paper: str
     evidence: Sequence[Evidence]
     because: Mapping[str, str] = field(default_factory=dict[str, str])
+    telling: str = ""
+    own: bool = False
+    networks: Sequence[hs.Predictions] = ()
 
     @property
     def word(self) -> str:
@@ -65,32 +81,52 @@ class Claim:
 
     @property
     def words(self) -> list[str]:
-        return [e.word for e in self.evidence if e.counts]
+        return [e.word for e in self.voting]
+
+    @property
+    def regime(self) -> str:
+        """The regime that decides; empty where there is no case."""
+        present = {e.regime for e in self.evidence if e.counts}
+        if self.telling in present:
+            return self.telling
+        return next((regime for regime in REGIMES if regime in present), "")
+
+    @property
+    def voting(self) -> list[Evidence]:
+        return [e for e in self.evidence if e.counts and e.regime == self.regime]
 
     @property
     def reason(self) -> str:
-        """And what a verdict of the other cases must not hide."""
-        cases = [e.case for e in self.evidence if e.counts and e.word == OPEN]
-        left = (
-            f"Taken alone this stays open: {'; '.join(cases)}."
-            if cases and self.word in (AGREES, NOT)
-            else ""
-        )
-        return f"{self.because.get(self.word, '')} {left}".strip()
+        """And what the verdict must not hide: its own open cases, and other regimes that differ."""
+        parts = [self.because.get(self.word, "")]
+        cases = [e.case for e in self.voting if e.word == OPEN]
+        if cases and self.word in (AGREES, NOT):
+            parts.append(f"Taken alone this stays open: {'; '.join(cases)}.")
+        for regime in REGIMES:
+            word = self.word_of(regime)
+            if regime != self.regime and word not in (MISSING, self.word):
+                parts.append(f"By cases of the kind {regime}: {word}.")
+        return " ".join(part for part in parts if part)
+
+    def word_of(self, regime: str) -> str:
+        return combined([e.word for e in self.evidence if e.counts and e.regime == regime])
 
     @property
     def times(self) -> float:
         """How many times as much data would decide enough of the open cases; nan where that is not
         known.
         """
-        voting = [e for e in self.evidence if e.counts]
         decided = max(self.words.count(AGREES), self.words.count(NOT))
-        needed = len(voting) // 2 + 1 - decided
-        found = sorted(e.times for e in voting if e.word == OPEN and not isnan(e.times))
+        needed = len(self.voting) // 2 + 1 - decided
+        found = sorted(e.times for e in self.voting if e.word == OPEN and not isnan(e.times))
         return found[needed - 1] if 0 < needed <= len(found) else float("nan")
 
     def counts(self) -> str:
-        return " / ".join(str(self.words.count(word)) for word in (AGREES, NOT, OPEN))
+        return count_words(self.words)
+
+
+def count_words(words: Sequence[str]) -> str:
+    return " / ".join(str(words.count(word)) for word in (AGREES, NOT, OPEN))
 
 
 def combined(words: Sequence[str]) -> str:
@@ -123,14 +159,19 @@ def within(low: float, high: float, margin: float) -> str:
     return NOT if low > margin or high < -margin else OPEN
 
 
-def summary_table(claims: Sequence[Claim]) -> Table:
-    rows = [[claim.text, claim.paper, claim.counts(), f"**{claim.word}**"] for claim in claims]
-    return Table("Verdicts", SUMMARY, rows)
+def rest_on(evidence: Sequence[Evidence], regime: str) -> list[Evidence]:
+    """The same cases, said to rest on this kind of network."""
+    return [replace(e, regime=regime) for e in evidence]
+
+
+def summary_table(claims: Sequence[Claim], title: str = "Verdicts") -> Table:
+    rows = [[c.text, c.paper, c.counts(), c.regime or "none", f"**{c.word}**"] for c in claims]
+    return Table(title, SUMMARY, rows)
 
 
 def evidence_table(claims: Sequence[Claim]) -> Table:
     rows = [
-        [claim.text, e.case, e.found, e.limits, e.verdict]
+        [claim.text, e.case, e.regime, e.found, e.limits, e.verdict]
         for claim in claims
         for e in claim.evidence
     ]

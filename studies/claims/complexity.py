@@ -2,10 +2,12 @@
 change.
 """
 
+import numpy as np
+
 import howsure as hs
 
 from ..plans import runs_of
-from ..provided import HUNDRED, here, provided
+from ..provided import HUNDRED, here
 from ..runs import Run
 from ..store import Store
 from ..tables.complexity import AS_PRINTED, CALIBRATION, SELECTIVE, size
@@ -24,24 +26,35 @@ from .binning import (
     over_levels,
     steady_as_printed,
 )
-from .claim import OPEN, Claim, Evidence
+from .claim import OPEN, SMALL, Claim, Evidence
 from .growth import Grown, above, flat, trend, unsteady
-from .paired import Metric, on_average, paired
+from .paired import Metric, on_average
+from .published_sizes import (
+    errors_concentrate,
+    grow_published,
+    more_samples_do_not_help,
+    scaled_gets_more_bins,
+    sure_errors,
+)
 
 FLAT = {"AECE": 0.01, "AMCE": 0.05}
 FEW = "There are few networks, so that the interval is wide."
 
 
 def complexity(store: Store, scale: str) -> list[Claim]:
+    """What is said of size is judged on our networks, of many sizes; the published ones span a
+    factor of three."""
     groups = by_network(finished(store, runs_of(["complexity"], scale)))
     raw = Grown.of(groups, lambda run: measures(predictions(store, run)))
     scaled = Grown.of(groups, lambda run: measures(temperature_scaled(store, run)))
     return [
         Claim("AUPR of finding errors falls as networks grow", "falls (figures 4a, 4b)",
-              [trend(raw, "AUPR", "-"), *extremes(store, groups, hs.aupr), *larger(hs.aupr)],
-              {OPEN: f"{unlike(raw, 'AUPR')} {FEW}"}),
+              [trend(raw, "AUPR", "-"), *extremes(store, groups, hs.aupr), *grow_published(hs.aupr, "-")],
+              {OPEN: f"{unlike(raw, 'AUPR')} {FEW}"}, telling=SMALL),
         Claim("AURC falls as networks grow", "falls (figures 4c, 4d)",
-              [trend(raw, "AURC", "-"), *extremes(store, groups, hs.aurc), *larger(hs.aurc)]),
+              [trend(raw, "AURC", "-"), *extremes(store, groups, hs.aurc), *grow_published(hs.aurc, "-")],
+              telling=SMALL),
+        errors_concentrate(raw),
         Claim("Calibration after temperature scaling does not depend on size", "almost flat (figures 5a to 5d)",
               [flat(scaled, name, margin) for name, margin in FLAT.items()], {OPEN: FEW}),
         Claim("AECE is a little above ECE", "by a small margin", [above(scaled, "AECE", "ECE")]),
@@ -50,6 +63,8 @@ def complexity(store: Store, scale: str) -> list[Claim]:
         steady_as_printed(raw),
         *number_of_bins(),
         hidden_gap(),
+        more_samples_do_not_help(),
+        scaled_gets_more_bins(),
         above_chance(store, groups),
         Claim("CIFAR-100 gets more adaptive bins than CIFAR-10", "21.2 against 12.6", hundred_against_ten()),
         insensitive(store, groups, "AECE"),
@@ -66,6 +81,7 @@ def measures(preds: hs.Predictions) -> dict[str, float]:
     t = tally(preds)
     found = {name: metric(t) for name, metric in {**SELECTIVE, **CALIBRATION}.items()}
     found["AMCE as printed"] = hs.amce(t, AS_PRINTED)
+    found["sure errors"] = sure_errors(preds, np.arange(preds.n))
     return found | {"choice of MCE": over_bins(t), "choice of AMCE": over_levels(t)}
 
 
@@ -88,15 +104,6 @@ def pairs_of_families(groups: dict[str, list[Run]]) -> list[tuple[Run, Run]]:
     for run in runs:
         found.setdefault((run.settings.network.split("-")[0], run.settings.seed), []).append(run)
     return [(some[0], some[-1]) for _, some in sorted(found.items()) if len(some) > 1]
-
-
-def larger(metric: Metric) -> list[Evidence]:
-    """Fully trained ResNet-32 against ResNet-20."""
-    pair = ("ak_resnet32_c10", "ak_resnet20_c10")
-    if not here(*pair):
-        return []
-    case = f"ResNet-32 against ResNet-20, fully trained, {provided(pair[0]).n:,} images"
-    return [paired(case, metric, provided(pair[0]), provided(pair[1]), "-")]
 
 
 def instability(raw: Grown, scaled: Grown) -> list[Evidence]:

@@ -12,9 +12,10 @@ from ..runs import Run
 from ..store import Store
 from ..tables.mc_temperature import name_of, one_pass, one_pass_scaled, passes, scaled, swept
 from ..tables.results import finished
+from ..tables.table import percent
 from . import estimates
 from .claim import AGREES, MIXED, NOT, OPEN, Claim, Evidence, sided
-from .paired import Metric, on_average
+from .paired import SEVERAL, Metric, on_average, value
 
 STRAIGHT = 0.95
 REGIME = 0.05
@@ -28,12 +29,11 @@ LITTLE = "A network that is hardly miscalibrated as trained has little to gain: 
 Pair = tuple[Run, Run]
 Both = tuple[hs.Predictions, hs.Predictions]
 Shown = Callable[[Store, Run], hs.Predictions]
-SHOWN: dict[Shown, str] = {
-    one_pass: "one pass",
-    passes: "passes",
-    scaled: "scaled passes",
-    one_pass_scaled: "one scaled pass",
-}
+PAPER_DATA = ("cifar10", "cifar100")
+RISES = (
+    "The temperature that is best for single passes is too high for their average: the average becomes under-confident, "
+    "and its entropy says more errors than there are. ECE falls all the same."
+)
 
 
 def mc_temperature(store: Store, scale: str) -> list[Claim]:
@@ -42,31 +42,56 @@ def mc_temperature(store: Store, scale: str) -> list[Claim]:
     ]
     pairs = with_and_without(over_confident(store, everything))
     runs = [run for run in over_confident(store, everything) if not run.settings.confidence_penalty]
+    shown = [one_pass(store, run) for run in runs if run.settings.data in PAPER_DATA] or [
+        one_pass(store, run) for run in runs
+    ]
     return [
-        Claim("Temperature scaling lowers the UCE of MC dropout", "7.60 to 5.27, 30.33 to 2.41, 29.62 to 2.69",
-              differences(store, runs, hs.uce, (scaled, passes)), {OPEN: SPREAD, MIXED: LITTLE}),
+        Claim("Temperature scaling lowers the UCE of MC dropout (the temperature of the paper's equation 9)",
+              "7.60 to 5.27, 30.33 to 2.41, 29.62 to 2.69",
+              differences(store, runs, hs.uce, (scaled, passes)), {OPEN: SPREAD, MIXED: LITTLE}, networks=shown),
+        Claim("Temperature scaling lowers the UCE of MC dropout (the temperature that the released code fits)",
+              "7.60 to 5.27, 30.33 to 2.41, 29.62 to 2.69",
+              differences(store, runs, hs.uce, (scaled_as_released, passes)), {NOT: RISES}, networks=shown),
         Claim("Temperature scaling lowers the ECE of MC dropout", "8.41 to 0.47, 24.62 to 1.92, 23.98 to 2.89",
-              differences(store, runs, hs.ece, (scaled, passes)), {OPEN: SPREAD, MIXED: LITTLE}),
+              differences(store, runs, hs.ece, (scaled, passes)), {OPEN: SPREAD, MIXED: LITTLE}, networks=shown),
         Claim("MC dropout alone lowers the ECE of one pass", "8.95 to 8.41, 29.63 to 24.62, 30.62 to 23.98",
               differences(store, runs, hs.ece, (passes, one_pass)),
-              {NOT: UNDER, MIXED: UNDER, OPEN: UNDER}),
+              {NOT: UNDER, MIXED: UNDER, OPEN: UNDER}, networks=shown),
         Claim("After scaling, MC dropout has a lower ECE than one pass (by half a point or more)",
               "0.47 against 1.40, 1.92 against 3.50, 2.89 against 6.10",
-              differences(store, runs, hs.ece, (scaled, one_pass_scaled), HALF), {NOT: ALREADY, OPEN: FEW}),
+              differences(store, runs, hs.ece, (scaled, one_pass_scaled), HALF), {NOT: ALREADY, OPEN: FEW},
+              networks=shown),
         Claim("After scaling the error falls almost linearly with the entropy threshold (R² of a line above 0.95)",
-              "almost linear below 0.8 (figure 3)", [straight(store, run) for run in everything]),
-        Claim("Scaling makes that relation straighter", "figure 3", [straighter(store, run) for run in everything]),
+              "almost linear below 0.8 (figure 3)", telling_data(runs, [straight(store, run) for run in runs]),
+              networks=shown),
+        Claim("Scaling makes that relation straighter", "figure 3",
+              telling_data(runs, [straighter(store, run) for run in runs]), networks=shown),
         Claim("Scaling does not change the predicted class", "does not change the maximum",
               flips(store, everything),
               {NOT: "The mean over passes is taken after scaling, so that the maximum can move; see the definitions."}),
         Claim("The confidence penalty lowers the ECE (by a point or more)", "5.20 to 3.37 (DenseNet-121)",
-              [e for how in (one_pass, passes) for e in penalty(store, pairs, how)], {OPEN: FEW}),
+              [e for how in (one_pass, passes) for e in penalty(store, pairs, how)], {OPEN: FEW}, networks=shown),
         Claim("The penalty is less effective than temperature scaling", "less effective (figure 2)",
-              [e for metric in (hs.ece, hs.uce) for e in penalty_against_scaling(store, pairs, metric)]),
+              [e for metric in (hs.ece, hs.uce) for e in penalty_against_scaling(store, pairs, metric)],
+              networks=shown),
         Claim("Penalty and temperature together are better than temperature alone (by half a point or more)",
               "left open by the paper",
-              [e for metric in (hs.ece, hs.uce) for e in together(store, pairs, metric)], {OPEN: FEW}),
+              [e for metric in (hs.ece, hs.uce) for e in together(store, pairs, metric)], {OPEN: FEW}, own=True,
+              networks=shown),
     ]  # fmt: skip
+
+
+def scaled_as_released(store: Store, run: Run) -> hs.Predictions:
+    """The released code minimises the mean NLL of the single passes."""
+    return scaled(store, run, "per_pass")
+
+
+def telling_data(runs: list[Run], found: list[Evidence]) -> list[Evidence]:
+    """The paper's images decide where there are such; other data are listed."""
+    usual = [run.settings.data in PAPER_DATA for run in runs]
+    if not any(usual):
+        return found
+    return [replace(e, counts=ours) for e, ours in zip(found, usual, strict=True)]
 
 
 def over_confident(store: Store, runs: list[Run]) -> list[Run]:
@@ -104,7 +129,14 @@ def differences(
     """Two treatments of the same networks; the claim is that the first has the lower value, by the
     margin or more.
     """
-    case = " against ".join(SHOWN[one] for one in how)
+    names = {
+        one_pass: "one pass",
+        passes: "passes",
+        scaled: "scaled passes",
+        scaled_as_released: "passes scaled as released",
+        one_pass_scaled: "one scaled pass",
+    }
+    case = " against ".join(names[one] for one in how)
     return by_kind(
         case, metric, {run: (how[0](store, run), how[1](store, run)) for run in runs}, "-", margin
     )
@@ -116,21 +148,34 @@ def by_kind(
     """The mean over the trainings of each network; networks and data sets differ too much for one
     mean.
     """
-    kinds: dict[tuple[str, int], dict[str, Both]] = {}
+    kinds: dict[tuple[str, str, int], dict[str, Both]] = {}
     for run, both in pairs.items():
         s = run.settings
-        kinds.setdefault((f"{s.network} {s.data}", s.epochs), {})[name_of(run)] = both
-    return [
-        e
-        for (name, epochs), found in kinds.items()
-        for e in on_average(
-            case, metric, found, sign, margin, of=f"trainings of {name} {epochs} epochs"
-        )
-    ]
+        kinds.setdefault((s.network, s.data, s.epochs), {})[name_of(run)] = both
+    usual = any(data in PAPER_DATA for _, data, _ in kinds)
+    found: list[Evidence] = []
+    for (network, data, epochs), some in kinds.items():
+        of = f"trainings of {network} {data} {epochs} epochs"
+        first, *single = on_average(case, metric, some, sign, margin, of=of)
+        # The paper's images decide where there are such; other data are listed.
+        votes = first.counts and (data in PAPER_DATA or not usual)
+        found.append(replace(first, found=f"{effect(metric, some)}{first.found}", counts=votes))
+        found += [replace(e, counts=e.counts and votes) for e in single]
+    return found
+
+
+def effect(metric: Metric, some: dict[str, Both]) -> str:
+    """Both means, and the difference in standard deviations between trainings, where there are
+    several."""
+    if len(some) < SEVERAL:
+        return ""
+    one, two = (np.array([value(metric, both[i]) for both in some.values()]) for i in (0, 1))
+    apart = (one - two).mean() / (one - two).std(ddof=1)
+    return f"{percent(two.mean())} to {percent(one.mean())}, {apart:+.1f} standard deviations: "
 
 
 def penalty(store: Store, pairs: list[Pair], how: Shown) -> list[Evidence]:
-    case = f"{SHOWN[how]}, with against without"
+    case = f"{'one pass' if how is one_pass else 'passes'}, with against without"
     return by_kind(case, hs.ece, {b: (how(store, a), how(store, b)) for a, b in pairs}, "-", POINT)
 
 

@@ -2,15 +2,18 @@
 hardly does.
 """
 
+import csv
 from dataclasses import replace
+from functools import cache, partial
 from itertools import combinations
 
 import numpy as np
 
 import howsure as hs
 
+from ..kept import DEPTHS, is_kept, read_logits
 from ..plans import runs_of
-from ..provided import NAMES, here, provided
+from ..provided import NAMES, here, provided, weights_folder
 from ..store import Store
 from ..tables.odds import (
     EVERY,
@@ -20,16 +23,28 @@ from ..tables.odds import (
     in_blocks,
     members_of,
     methods,
-    sizes,
+)
+from ..tables.published_odds import (
+    NETWORK,
+    pooled_eor,
+    published_answers,
+    published_methods,
+    published_rows,
+    published_without_passes,
 )
 from ..tables.results import finished, predictions
+from ..tables.table import percent
 from . import estimates
-from .claim import AGREES, MIXED, NOT, OPEN, Claim, Evidence, sided
+from .claim import AGREES, MIXED, NOT, OPEN, PUBLISHED, Claim, Evidence, rest_on, sided
 
 METRICS = ("EOR", "Brier", "AUROC")
 CROWDED = "EOR is dominated by a few bins that are almost free of errors, which other images fill differently."
 DRAWS = 200
 AGAIN = 1.5
+BEST_RATE = "dropout 0.002"
+FIRST_BINS, LAST_BINS, TEN = 10, 3, 10.0
+SUREST, MAJORITY = 20, 3
+OTHER_NETWORKS = "Networks that were trained with dropout, one for each rate, are listed: the paper has one network."
 Draws = dict[
     str, dict[str, np.ndarray]
 ]  # metric, method: the value on all images, then those of the draws
@@ -43,31 +58,128 @@ def odds(store: Store, scale: str) -> list[Claim]:
         title = f"{runs[0].settings.network}, {runs[0].settings.data}"
         cases[title] = drawn(methods(store, runs, scale), predictions(store, runs[0]).correct)
     own = dict(cases)
+    others: dict[str, Draws] = {}
+    if published_methods():
+        name = f"published ResNet-{NETWORK}, cifar10"
+        others[name] = drawn(published_methods(), published_answers())
     if here(HUNDRED):
-        cases[f"{NAMES[HUNDRED]}, top 5"] = drawn(*hundred_methods(provided(HUNDRED)))
-    members = f"The ensemble has {len(runs)} members; one of {len(sizes(store, scale))} of unequal quality is listed."
+        others[f"{NAMES[HUNDRED]}, top 5"] = drawn(*hundred_methods(provided(HUNDRED)))
+    told = lambda judge: [
+        *(judge(case, found) for case, found in own.items()),
+        *rest_on([judge(case, found) for case, found in others.items()], PUBLISHED),
+    ]
+    members = f"The published ensemble has {len(DEPTHS)} networks of unequal depth, ours {len(runs)} alike."
     blocks = {
         rate: drawn(block.scores, block.preds.correct)["EOR"]
         for rate, block in in_blocks(store, scale).items()
     }
     return [
         Claim("EOR ranges more widely over the methods than the Brier score", "1.3 to 16.6 against .033 to .076",
-              [wider(case, found) for case, found in cases.items()]),
+              told(wider)),
         Claim("EOR tells more pairs of methods apart than the Brier score", "EOR is more discriminative",
-              [sharper(case, found, "Brier") for case, found in cases.items()],
-              {NOT: CROWDED}),
+              told(partial(sharper, other="Brier")), {NOT: CROWDED}),
         Claim("EOR tells more pairs of methods apart than AUROC of finding errors", "EOR is more discriminative",
-              [sharper(case, found, "AUROC") for case, found in cases.items()], {NOT: CROWDED}),
+              told(partial(sharper, other="AUROC")), {NOT: CROWDED}),
         Claim("The ensemble variance is worth more than the entropy", "16.66 against 4.29 on CIFAR-10",
-              [replace(worth(f"{case}, {name}", found, name, "entropy"), counts=name != EVERY)
-               for case, found in own.items() for name in ("ensemble", EVERY) if name in found["EOR"]],
+              [*published_worth("ensemble of four", "entropy", 1.0),
+               *(replace(worth(f"{case}, {name}", found, name, "entropy"), counts=name != EVERY)
+                 for case, found in own.items() for name in ("ensemble", EVERY) if name in found["EOR"])],
               {NOT: members, OPEN: members, MIXED: members}),
         Claim("The best dropout variance is worth half as much again as the entropy, or more",
               "10.39 against 4.29 on CIFAR-10, 2.4 times",
-              dropout_against_entropy(blocks)),
+              [*published_worth(BEST_RATE, "entropy", AGAIN), *dropout_against_entropy(blocks)]),
         Claim("The smallest dropout rate is worth half as much again as the largest, or more", "10.39, 4.67, 1.69",
-              [smaller_rates(blocks)] if len(blocks) > 1 else []),
+              [*published_worth(BEST_RATE, "dropout 0.05", AGAIN),
+               *([replace(smaller_rates(blocks), counts=not published_rates())] if len(blocks) > 1 else [])],
+              {OPEN: OTHER_NETWORKS}),
+        Claim("In the first ten and the last three of 100 bins by entropy and by U1 the odds are ten times the average",
+              "10 times or more (figure 3)", [tenfold(name) for name in ("entropy", "U1") if published_methods()]),
+        Claim("The sure and wrong answers are mislabelled or ambiguous: all of the 20 surest", "all (section 7.2)",
+              mislabelled()),
     ]  # fmt: skip
+
+
+def published_rates() -> bool:
+    return BEST_RATE in published_methods()
+
+
+@cache
+def published_draws(name: str, everywhere: bool) -> np.ndarray:
+    """Pooled EOR of a method of the published network, on all images or on those with passes, then
+    on draws of them: the same for every method."""
+    if everywhere:
+        score, correct = published_without_passes()[name], read_logits(NETWORK).correct
+    else:
+        score, correct = published_methods()[name], published_answers()
+    rng = np.random.default_rng(estimates.SEED)
+    rows = [np.arange(len(correct))]
+    rows += [rng.integers(len(correct), size=len(correct)) for _ in range(DRAWS)]
+    return np.array([pooled_eor(score[r], correct[r]) for r in rows])
+
+
+def published_worth(first: str, second: str, times: float) -> list[Evidence]:
+    """One score against another of the same answers, by the authors' rule for error-free bins."""
+    if not {first, second} <= set(published_methods()):
+        return []
+    everywhere = {first, second} <= set(published_without_passes())
+    one, two = (published_draws(name, everywhere) for name in (first, second))
+    low, high = limits(one / two)
+    found = f"EOR {one[0]:.2f} against {two[0]:.2f}: {one[0] / two[0]:.2f} times"
+    images = len(read_logits(NETWORK).correct) if everywhere else len(published_rows())
+    case = f"published ResNet-{NETWORK}, {images:,} images, {first} against {second}"
+    word = sided(low, high, "+", times)
+    return [Evidence(case, found, low, high, word, scale=1, edges=(times,), regime=PUBLISHED)]
+
+
+def tenfold(name: str) -> Evidence:
+    """How many of the thirteen bins have odds ten times the average, or a tenth of it."""
+    correct = read_logits(NETWORK).correct
+    score = published_without_passes()[name]
+    h = hs.histogram(hs.tally(score, correct=correct), hs.equal_size(100))
+    ratio = hs.odds_ratio(h.p, h.base)
+    first, last = int((ratio[:FIRST_BINS] >= TEN).sum()), int((ratio[-LAST_BINS:] >= TEN).sum())
+    found = f"{first} of the first {FIRST_BINS} and {last} of the last {LAST_BINS} bins"
+    word = AGREES if (first, last) == (FIRST_BINS, LAST_BINS) else NOT
+    nothing = float("nan")
+    case = f"published ResNet-{NETWORK}, {name}"
+    return Evidence(case, found, nothing, nothing, word, regime=PUBLISHED)
+
+
+def mislabelled() -> list[Evidence]:
+    """Five people voted on test images whose label was doubted. The surest wrong answers of the four
+    published networks together, and how many of them a majority of people would not have labelled
+    so."""
+    votes = doubted_labels()
+    if not votes or not is_kept("logits"):
+        return []
+    mean = np.mean([read_logits(depth).probs for depth in DEPTHS], axis=0)
+    labels = read_logits(DEPTHS[0]).labels
+    wrong = np.flatnonzero(mean.argmax(1) != labels)
+    surest = wrong[np.argsort(-mean[wrong].max(1), kind="stable")[:SUREST]]
+    shares = [sum(int(i) in votes for i in rows) / len(rows) for rows in (surest, wrong)]
+    count = round(shares[0] * SUREST)
+    half = (1 - estimates.LEVEL) / 2
+    low = 1 - hs.bounds.clopper_pearson(SUREST - count, SUREST, half)
+    high = hs.bounds.clopper_pearson(count, SUREST, half)
+    found = (
+        f"{count} of the {SUREST} surest wrong answers are doubted by people, of all {len(wrong)} wrong ones "
+        f"{percent(shares[1], 1)} %, of all images {percent(len(votes) / len(labels), 1)} %: enriched "
+        f"{shares[0] / (len(votes) / len(labels)):.0f} times, not all"
+    )
+    word = AGREES if count == SUREST else NOT
+    return [Evidence("mean of four published ResNets", found, low, high, word, regime=PUBLISHED)]
+
+
+@cache
+def doubted_labels() -> frozenset[int]:
+    """Test images of CIFAR-10 for which fewer than three of five people chose the given label
+    alone."""
+    path = weights_folder() / "cifar10_label_errors.csv"
+    if not path.exists():
+        return frozenset()
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return frozenset(int(row["test_index"]) for row in rows if int(row["votes_given"]) < MAJORITY)
 
 
 def drawn(scores: dict[str, np.ndarray], correct: np.ndarray) -> Draws:
@@ -139,7 +251,8 @@ def dropout_against_entropy(blocks: Blocks) -> list[Evidence]:
     the rate with the best variance decides."""
     best = max(blocks, key=lambda rate: blocks[rate]["variance"][0], default="")
     return [
-        replace(times_entropy(rate, found), counts=rate == best) for rate, found in blocks.items()
+        replace(times_entropy(rate, found), counts=rate == best and not published_rates())
+        for rate, found in blocks.items()
     ]
 
 

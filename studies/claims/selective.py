@@ -18,13 +18,13 @@ def selective(store: Store, scale: str) -> list[Claim]:
     of = "trainings"
     return [
         Claim("Training for AURC from the first epoch on lowers the AURC", "an alternative optimisation objective",
-              on_average("AURC", hs.aurc, first, "-", of=of), {NOT: LESS}),
+              on_average("AURC", hs.aurc, first, "-", of=of), {NOT: LESS}, own=True),
         Claim("Added when cross entropy has done its part, it costs no accuracy (less than a point)", "not said",
-              on_average("accuracy", hs.accuracy, late, "+", -PRICE, of=of)),
+              on_average("accuracy", hs.accuracy, late, "+", -PRICE, of=of), own=True),
         Claim("Added so, it lowers the AURC", "an alternative optimisation objective",
-              on_average("AURC", hs.aurc, late, "-", of=of), {NOT: OURS, OPEN: OURS}),
+              on_average("AURC", hs.aurc, late, "-", of=of), {NOT: OURS, OPEN: OURS}, own=True),
         Claim("Added so, it ranks better at its accuracy (E-AURC falls)", "an alternative optimisation objective",
-              on_average("E-AURC", hs.e_aurc, late, "-", of=of), {NOT: OURS, OPEN: OURS}),
+              on_average("E-AURC", hs.e_aurc, late, "-", of=of), {NOT: OURS, OPEN: OURS}, own=True),
     ]  # fmt: skip
 
 

@@ -4,26 +4,31 @@ from collections.abc import Mapping, Sequence
 from math import ceil, isnan
 
 from ..claims import Claim
-from ..claims.claim import MISSING, OPEN
+from ..claims.claim import MISSING, OPEN, REGIMES
 from ..hours import predicted_hours
 from ..plans import STUDIES, runs_of
 from ..runs import merged
 from ..store import Store
 from ..story import RUN
 from ..tables import Table
+from .networks import PAPER_NETWORKS, describe_networks, networks_table
+from .papers import PAPERS, count_verdicts, of_papers, own_questions, regime_words
 from .words import WORDS
 
 METHOD = """## How to read the verdicts
 
-Every number, figure and verdict is computed from the files in `studies/predictions`. Only the reasons are written by
-hand; each is tied to the verdict that it would explain and appears only with it.
+Every number, figure and verdict is computed from the files in `studies/predictions` and `studies/kept`. Only the
+reasons are written by hand; each is tied to the verdict that it would explain and appears only with it.
 
 - **agrees** / **does not agree**: the 95 % interval excludes the contrary. Where a claim names a margin ("nearly
   zero", "at least"), it must lie wholly on one side of that.
 - **cannot be decided here**: the interval leaves both open. Not finding a difference is not proof of none.
-- A claim has several cases. It agrees, or does not, where more than half of them say so and none says the contrary;
-  where some agree and some do not it is **mixed**. The page of a study names the cases that stay open beside a
-  verdict of the others.
+- A claim rests on small networks, on full-size ones trained here, or on published outputs. The most telling kind
+  decides, and a majority of other cases does not: published outputs, but where the paper's network is unlike them (it
+  has learnt its images by heart, or sizes are compared that the published ones do not span), our own.
+- A claim has several cases. It agrees, or does not, where more than half of the cases of that kind say so and none says
+  the contrary; where some agree and some do not it is **mixed**. The page of a study names the cases that stay open
+  beside a verdict of the others.
 - Slopes over network size: one point per network (the mean of its repeats), a level of its own for each family,
   Student's interval. They cover other trainings and other networks of these families.
 - Means over networks: the difference on each network. The interval adds the variance over the networks and that over
@@ -51,7 +56,11 @@ def overview(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) ->
     return "\n\n".join(part.strip() for part in [
         f"# Studies at scale {scale}",
         state(store, scale),
-        verdicts(claims).to_markdown(),
+        networks_table(store, scale).to_markdown(),
+        "## The papers",
+        "\n".join(paper_lines(claims)),
+        verdicts(store, scale, claims).to_markdown(),
+        own_table(claims).to_markdown(),
         left_open(store, scale, claims).to_markdown(),
         METHOD,
         runs_table(store, scale).to_markdown(),
@@ -70,14 +79,54 @@ def state(store: Store, scale: str) -> str:
     return f"{done}; about {hours:.1f} hours on one idle core are left."
 
 
-def verdicts(claims: Mapping[str, Sequence[Claim]]) -> Table:
+def paper_lines(claims: Mapping[str, Sequence[Claim]]) -> list[str]:
+    """One line per paper: its page, and how its claims came out."""
+    lines: list[str] = []
+    for paper in PAPERS:
+        found = [c for _, c in of_papers(claims, paper.studies)]
+        counts = count_verdicts(found)
+        lines.append(f"- [{paper.title}]({paper.file}): {len(found)} claims, {counts}.")
+    return [*lines, "- Where the papers are wrong or silent: [errata](../errata.md)."]
+
+
+def verdicts(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) -> Table:
+    """Every claim of the papers with what each kind of network says."""
     rows = [
-        [f"[{name}]({name}.md)", claim.text, claim.paper, claim.counts(), f"**{claim.word}**"]
-        for name, found in claims.items()
-        for claim in found
+        [
+            f"[{name}]({name}.md)",
+            claim.text,
+            claim.paper,
+            describe_networks(name, claim, store, scale),
+            PAPER_NETWORKS[name],
+            *regime_words(claim),
+            f"**{claim.word}**",
+        ]
+        for name, claim in of_papers(claims, list(claims))
     ]
-    header = ["study", "claim", "the paper", "cases that agree / do not / are open", "verdict"]
-    return Table("Verdicts", header, rows)
+    header = [
+        "study",
+        "claim",
+        "the paper",
+        "networks that decide",
+        "the paper's",
+        *reversed(REGIMES),
+        "verdict",
+    ]
+    return Table("Verdicts", header, rows, "The most telling kind of network decides.")
+
+
+def own_table(claims: Mapping[str, Sequence[Claim]]) -> Table:
+    rows = [
+        [f"[{name}]({name}.md)", claim.text, claim.counts(), claim.regime or "none", claim.word]
+        for name, claim in own_questions(claims)
+    ]
+    header = ["study", "question", "cases that agree / do not / are open", "rests on", "answer"]
+    return Table(
+        "Our own questions",
+        header,
+        rows,
+        "No paper says these; they are not counted with the papers.",
+    )
 
 
 def left_open(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) -> Table:

@@ -38,8 +38,8 @@ def page(
     parts = [
         f"# {name}: {words.question}",
         f"After {words.source}. {progress(store, runs)} {missing(store, runs)}",
-        outcome(claims),
-        summary_table(claims).to_markdown(),
+        outcome([c for c in claims if not c.own]),
+        *verdict_tables(claims),
         "## Setting",
         "\n".join(f"- {line}" for line in settings(name, runs)),
         *(f"![{path.stem}]({path.name})" for path in figures),
@@ -49,6 +49,14 @@ def page(
         "[the overview](README.md).",
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def verdict_tables(claims: Sequence[Claim]) -> list[str]:
+    """What papers say and what we ask are two tables; an empty one is left out."""
+    said, asked = [c for c in claims if not c.own], [c for c in claims if c.own]
+    tables = [summary_table(said)] if said else []
+    tables += [summary_table(asked, "Our own questions")] if asked else []
+    return [table.to_markdown() for table in tables]
 
 
 def outcome(claims: Sequence[Claim]) -> str:

@@ -12,6 +12,7 @@ from ..tables import TABLES
 from .counterparts import counterparts_page
 from .overview import overview
 from .page import page
+from .papers import write_papers
 from .story import write_story
 
 
@@ -30,5 +31,6 @@ def write_pages(names: Sequence[str], store: Store, scale: str, folder: Path) ->
     if set(names) == set(CLAIMS):
         (folder / "README.md").write_text(overview(store, scale, claims), encoding="utf-8")
         (folder / "figures.md").write_text(counterparts_page(), encoding="utf-8")
+        write_papers(claims, store, scale, folder)
         if store.finished(RUN):
             write_story(store, folder)

@@ -45,7 +45,7 @@ CALIBRATORS = {
 }
 DISTANCES = {"boundary": "boundary distance", "boundary_softmax": "boundary distance, softmax"}
 NOT_A_PROBABILITY = tuple(DISTANCES.values())
-PUBLISHED = (TEN, ("netcal_densenet_bc_100_c100",))  # fully trained, by data set
+PUBLISHED_SETS = (TEN, ("netcal_densenet_bc_100_c100",))  # fully trained, by data set
 KNOWN = 0.02  # training error below which a network knows its images by heart
 PAPER_IDEAL = 0.023  # area above the ideal threshold diagram of the test images (figure 4.1)
 HALF_SEED = 0
@@ -76,7 +76,7 @@ def calibration(store: Store, scale: str) -> list[Table]:
         choice_table(f"{name_of(r)}: choosing a calibrator (figure 6.3)", store, r) for r in done
     ]
     tables += [learnt_table(store, r) for r in done if fits(store, r)]
-    tables += [provided_table(name) for names in PUBLISHED for name in names if here(name)]
+    tables += [provided_table(name) for names in PUBLISHED_SETS for name in names if here(name)]
     return tables or [Table("Calibrators (figures 6.1 and 6.2)", HEADER, [], note)]
 
 

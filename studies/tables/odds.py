@@ -10,6 +10,7 @@ from ..plans import runs_of
 from ..provided import NAMES, here, provided
 from ..runs import Run
 from ..store import Store
+from .published_odds import pool_bins, published_table
 from .results import arrays, finished, predictions, progress
 from .table import Table, percent
 
@@ -30,7 +31,7 @@ PAPER_HUNDRED = {"entropy": ("3.64", "0.067", "24 / 50 / 26"), "U1": ("3.77", "0
 PAPER_THOUSAND = ("8.87", "0.042", "52 / 26 / 22")
 WORTH = (
     "EOR smoothed",
-    "EOR merged",
+    "EOR pooled",
     "Brier",
     "shares at 99 / 95 % / rest",
     "a / b",
@@ -56,6 +57,7 @@ def odds(store: Store, scale: str) -> list[Table]:
         else []
     )
     others += [thousand_table()] if here(*THOUSAND) else []
+    others = [*published_table(), *others]
     if not done:
         return [Table("Expected odds ratio", ["method"], [], note), *others]
     correct = predictions(store, done[0]).correct
@@ -100,7 +102,7 @@ def in_blocks(store: Store, scale: str) -> dict[str, Block]:
 
 
 def blocks_table(blocks: dict[str, Block]) -> Table:
-    """Dropout as the paper has it, at work in training and when asked."""
+    """Dropout at work in training and when asked; the paper has it only when asked."""
     rows = [
         [
             rate,
@@ -116,7 +118,7 @@ def blocks_table(blocks: dict[str, Block]) -> Table:
         "score",
         "accuracy",
         "EOR smoothed",
-        "EOR merged",
+        "EOR pooled",
         "paper EOR",
         "Brier",
         "paper Brier",
@@ -126,12 +128,12 @@ def blocks_table(blocks: dict[str, Block]) -> Table:
 
 
 def block_cells(rate: str, name: str, score: np.ndarray, correct: np.ndarray) -> list[str]:
-    smooth, merged, brier = worth(hs.tally(score, correct=correct))
+    smooth, pooled, brier = worth(hs.tally(score, correct=correct))
     paper = [
         found.get(f"dropout {rate}", "") if name == "variance" else ""
         for found in (PAPER, PAPER_BRIER)
     ]
-    return [smooth, merged, paper[0], brier, paper[1]]
+    return [smooth, pooled, paper[0], brier, paper[1]]
 
 
 def sizes(store: Store, scale: str) -> list[Run]:
@@ -169,7 +171,7 @@ def odds_table(found: dict[str, hs.Tally], note: str) -> Table:
     header = [
         "method",
         "EOR smoothed",
-        "EOR merged",
+        "EOR pooled",
         "paper EOR",
         "Brier",
         "paper Brier",
@@ -184,17 +186,22 @@ def odds_table(found: dict[str, hs.Tally], note: str) -> Table:
 
 
 def odds_row(name: str, t: hs.Tally) -> list[str]:
-    smooth, merged, brier = worth(t)
+    smooth, pooled, brier = worth(t)
     left = hs.conditional_entropy(hs.histogram(t, HUNDREDTHS))
     rest = [percent(hs.auroc(t)), percent(hs.aurc(t)), f"{left:.3f}"]
-    return [name, smooth, merged, PAPER.get(name, ""), brier, PAPER_BRIER.get(name, ""), *rest]
+    return [name, smooth, pooled, PAPER.get(name, ""), brier, PAPER_BRIER.get(name, ""), *rest]
 
 
 def worth(t: hs.Tally) -> list[str]:
-    """The expected odds ratio with either treatment of bins without errors, and the Brier score."""
+    """The expected odds ratio with two treatments of bins without errors (the second is the
+    authors'), and the Brier score."""
     h = hs.histogram(t, HUNDREDTHS)
-    values = [f"{hs.eor(h, degenerate=how):.2f}" for how in ("smooth", "merge")]
-    return [*values, f"{hs.histogram_brier(h):.4f}"]
+    pooled = hs.eor(hs.Histogram(weight=h.weight, p=pool_bins(h.p)), base=h.base)
+    return [
+        f"{hs.eor(h, degenerate='smooth'):.2f}",
+        f"{pooled:.2f}",
+        f"{hs.histogram_brier(h):.4f}",
+    ]
 
 
 def bands_table(found: dict[str, hs.Tally], note: str) -> Table:

@@ -27,6 +27,7 @@ SETS = (
 )  # fmt: skip
 DELTA = 0.05
 JEFFREYS = 0.5
+DRAWS, DRAW_SEED = 60, 0
 SUMMARY = ["sets", "threshold", "number", "promised error", "error on test", "kept", "error above the promise",
            "shown to be above", "nothing could be promised"]  # fmt: skip
 HEADER = ["set", "promised error", "predicted interval on test", "error on test", "kept", "guaranteed: error on test",
@@ -72,6 +73,16 @@ class Promised:
         return self.low <= self.plain.risk <= self.high
 
 
+@dataclass(frozen=True)
+class DrawnAgain:
+    """One pair of samples: whether a threshold was found, and whether the error lay above the
+    promise, in truth and on the test sample."""
+
+    made: bool
+    true_above: bool
+    test_above: bool
+
+
 def promise(store: Store, scale: str) -> list[Table]:
     runs = runs_of(["promise"], scale)
     groups = {"published": published(), "our networks": own(store, scale)}
@@ -95,6 +106,42 @@ def promise(store: Store, scale: str) -> list[Table]:
 def published() -> tuple[Promised, ...]:
     return tuple(
         promised(name, provided(name, "val"), provided(name)) for name in SETS if here(name)
+    )
+
+
+@cache
+def drawn_again() -> dict[str, tuple[DrawnAgain, ...]]:
+    """All rows of a published set are taken for all there is. Validation and test samples of the
+    usual sizes are drawn from them with replacement: independent, and their truth is known."""
+    found: dict[str, tuple[DrawnAgain, ...]] = {}
+    for name in SETS:
+        if here(name):
+            parts = [provided(name, split) for split in ("val", "test")]
+            score = np.concatenate([part.confidence for part in parts])
+            wrong = ~np.concatenate([part.correct.astype(bool) for part in parts])
+            rng = np.random.default_rng(DRAW_SEED)
+            sizes = (parts[0].n, parts[1].n)
+            found[name] = tuple(draw_once(score, wrong, sizes, rng) for _ in range(DRAWS))
+    return found
+
+
+def draw_once(
+    score: np.ndarray, wrong: np.ndarray, sizes: tuple[int, int], rng: np.random.Generator
+) -> DrawnAgain:
+    val, test = (rng.integers(len(score), size=size) for size in sizes)
+    risk = float(wrong[val].mean()) / 2
+    t = hs.tally(score[val], correct=~wrong[val])
+    if not risk:
+        return DrawnAgain(made=False, true_above=False, test_above=False)
+    sure = hs.policies.guaranteed_threshold(t, risk=risk, delta=DELTA, method="fixed_sequence")
+    accepted, seen = score >= sure.threshold, score[test] >= sure.threshold
+    if not accepted.any():
+        return DrawnAgain(made=False, true_above=False, test_above=False)
+    test_risk = float(wrong[test][seen].mean()) if seen.any() else 0.0
+    return DrawnAgain(
+        made=True,
+        true_above=bool(wrong[accepted].mean() > risk),
+        test_above=test_risk > risk,
     )
 
 

@@ -14,7 +14,15 @@ from .results import arrays, by_network, finished, progress, tally
 from .table import Table, rank_correlation, spread
 
 SURE = 0.99  # "sure" is the share of pixels above it
-METRICS = ("1 - Dice", "AURC of 1 - Dice", "pixel error", "AUPR", "sure", *CALIBRATION)
+METRICS = (
+    "1 - Dice",
+    "AURC of 1 - Dice",
+    "without foreground",
+    "pixel error",
+    "AUPR",
+    "sure",
+    *CALIBRATION,
+)
 
 
 def segmentation(store: Store, scale: str) -> list[Table]:
@@ -31,7 +39,11 @@ def width_tables(name: str, store: Store, scale: str) -> list[Table]:
     """
     runs = runs_of([name], scale)
     groups = by_network(finished(store, runs))
-    about = "mean of the repeats ± half their range. AUPR is that of finding errors."
+    about = (
+        "mean of the repeats ± half their range. AUPR is that of finding errors. As long as no accepted pixel is "
+        "foreground, 1 - Dice is 1: `without foreground` is the coverage up to which that is so. A network that is "
+        "surest of the background has an AURC near that coverage, whatever it makes of the foreground."
+    )
     which = (
         "all test pixels"
         if scale == "smoke"
@@ -85,11 +97,18 @@ def measures(store: Store, run: Run, *, scaled: bool = False) -> dict[str, float
     return {
         "1 - Dice": float(dice.risk[-1]),
         "AURC of 1 - Dice": hs.aurc(dice),
+        "without foreground": coverage_without_foreground(dice),
         "pixel error": t.total / t.n,
         "AUPR": hs.aupr(t),
         "sure": float((preds.confidence > SURE).mean()),
         **{name: metric(t) for name, metric in CALIBRATION.items()},
     }
+
+
+def coverage_without_foreground(dice: hs.Tally) -> float:
+    """Up to this coverage no accepted pixel is foreground, rightly seen: 1 - Dice is 1 so far."""
+    hit = np.flatnonzero(dice.risk < 1)
+    return float(dice.count[: hit[0]].sum() / dice.n) if len(hit) else 1.0
 
 
 def pixels(store: Store, run: Run, split: str) -> hs.Predictions:

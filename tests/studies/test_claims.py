@@ -27,7 +27,7 @@ from studies.claims.growth import Grown, flat, ordered, trend, unsteady  # noqa:
 from studies.claims.mc_temperature import flipped, straightness  # noqa: E402
 from studies.claims.odds import drawn, sharper, times_entropy, wider  # noqa: E402
 from studies.claims.paired import alike, alike_on_average, on_average, over_images, paired  # noqa: E402
-from studies.claims.regularisation import overfitting_word, price  # noqa: E402
+from studies.claims.regularisation import overfitting_word  # noqa: E402
 from studies.pages.overview import would_take  # noqa: E402
 from studies.provided import NAMES, note  # noqa: E402
 from studies.store import Store  # noqa: E402
@@ -324,22 +324,6 @@ def test_an_open_claim_needs_as_many_cases_as_make_a_majority():
     )
     assert would_take(Claim("x", "", [case(-2, 2, OPEN)])) == "more of everything"
     assert would_take(Claim("x", "", [])) == "its networks"
-
-
-@pytest.mark.parametrize(
-    ("ece", "accuracy", "whole"),
-    [
-        (AGREES, AGREES, AGREES),
-        (AGREES, NOT, NOT),
-        (NOT, OPEN, NOT),
-        (AGREES, OPEN, OPEN),
-        (OPEN, AGREES, OPEN),
-    ],
-)
-def test_another_setting_must_be_better_at_one_and_cost_the_other(ece, accuracy, whole):
-    found = price(case(-2, -1, ece), case(-2, -1, accuracy))
-    assert found[0].word == whole
-    assert [e.counts for e in found] == [True, False, False]
 
 
 def test_one_changed_answer_is_enough():
