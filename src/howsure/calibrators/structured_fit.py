@@ -32,9 +32,9 @@ class StructuredProblem:
     """The loss and its gradient; parameters are one vector: A, or its diagonal, and then b."""
 
     def __init__(self, x: Floats, y: Ints, share: Floats, *, full: bool) -> None:
-        k, n = x.shape
+        k, n = len(x), len(y)
         self.x, self.y, self.share, self.full = x, y, share, full
-        self.rows = np.arange(n)
+        self.rows: Ints = np.arange(n, dtype=np.int64)
         of_weight = np.full(k, k / n)
         if full:
             of_weight = np.full((k, k), k * (k - 1) / n)

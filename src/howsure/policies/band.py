@@ -109,17 +109,20 @@ def find_band_row(
     begin: list[int] = np.searchsorted(kept, limits.rank).tolist()
     end = [*begin[1:], len(kept)]
     last = -1
-    for i, limit in enumerate(limits.band.tolist()):
+    band: list[int] = limits.band.tolist()
+    for i, limit in enumerate(band):
         few = int(np.searchsorted(errors[begin[i] : end[i]], limit, side="right"))
         if few:
             last = begin[i] + few - 1
 
     start = find_chain_start(n, risk, delta)
-    for rank, row in zip(limits.rank.tolist(), begin, strict=True):
+    ranks: list[int] = limits.rank.tolist()
+    for rank, row in zip(ranks, begin, strict=True):
         if rank < start:
             continue
         # The row that closes the ties at this rank may reach a later one.
-        place = int(np.searchsorted(limits.rank, kept[row], side="right")) - 1
+        reached = float(kept[row])
+        place = int(np.searchsorted(limits.rank, reached, side="right")) - 1
         if errors[row] > limits.chain[place]:
             break
         last = max(last, row)

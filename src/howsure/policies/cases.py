@@ -82,12 +82,13 @@ def _check_records(
     there = np.ones(c.shape, dtype=bool)
     if asked is not None:
         there = _check_zero_one(asked, "asked", c.shape)
-    if not there.any(axis=1).all():
-        row = checks.find_first(~there.any(axis=1))
+    empty = there.sum(axis=1) == 0
+    if empty.any():
+        row = checks.find_first(empty)
         raise InputError("asked", row=row, got="asks nothing", hint="Leave out such records")
     bad = there & ~((c >= 0) & (c <= 1))
     if bad.any():
-        row = checks.find_first(bad.any(axis=1))
+        row = checks.find_first(bad.sum(axis=1) > 0)
         got = f"holds {c[row][bad[row]][0]:g}"
         raise InputError("confidence", row=row, got=got, need="a confidence lies in [0, 1]")
     # What was not asked may hold anything, also nan.
@@ -108,14 +109,14 @@ def _guarantee_answers(
     """The threshold of single answers; see `guaranteed_cases`."""
     n = len(c)
     wrong = there & ~right
-    surest_wrong = np.where(wrong, c, -inf).max(axis=1)
+    surest_wrong: Floats = np.where(wrong, c, -inf).max(axis=1)
     allowed = _count_allowed(n, risk, delta)
     asked = np.sort(c[there])
     threshold = inf
     if allowed >= n:
         threshold = float(asked[0])
     elif allowed >= 0:
-        limit = np.sort(surest_wrong)[::-1][allowed]
+        limit = float(np.sort(surest_wrong)[n - 1 - allowed])
         above = int(np.searchsorted(asked, limit, side="right"))
         if above < len(asked):
             threshold = float(asked[above])

@@ -49,7 +49,7 @@ def count_labels_for_band(
         return None
     share = kept[rows] / n
     quantiles = (np.arange(BELIEFS) + 0.5) / BELIEFS
-    belief: Floats = betaincinv(a[:, None], b[:, None], quantiles)
+    belief = betaincinv(a[:, None], b[:, None], quantiles)
 
     first = ceil(STEPS_PER_DOUBLING * log(n, 2))
     last = STEPS_PER_DOUBLING * (MOST_LABELS.bit_length() - 1)
@@ -72,7 +72,7 @@ def count_labels_for_band(
             continue
         q = limit[possible][:, None]
         k = limits.rank[place[possible]][:, None]
-        met: Floats = betaincc(q + 1.0, k - q, belief[possible])  # P(Bin(k, p) <= q)
+        met = betaincc(q + 1.0, k - q, belief[possible])  # P(Bin(k, p) <= q)
         if met.mean(axis=1).max() >= USUAL_CHANCE:
             return labels
     return None
