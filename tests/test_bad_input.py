@@ -389,7 +389,7 @@ CASES: dict[str, list[tuple[Callable[[], Any], str]]] = {
         (lambda: hs.histogram(loss), f"histogram {LOSS}"),
         (
             lambda: hs.eor(good, "x"),
-            "degenerate='x'; eor knows 'inf', 'smooth', 'drop', 'cap' and 'merge'.",
+            "degenerate='x'; eor knows 'inf', 'smooth', 'drop', 'cap', 'merge' and 'pool'.",
         ),
         (lambda: hs.eor(good, "cap"), "degenerate='cap' needs cap=, a number of at least 1."),
         (

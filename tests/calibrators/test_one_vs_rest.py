@@ -106,10 +106,10 @@ def test_histogram_bins_are_those_of_the_edges():
     m = 15
     edges = np.arange(m + 1) / m
     near = np.concatenate([np.nextafter(edges, -1), edges, np.nextafter(edges, 2)]).clip(0, 1)
-    share = np.stack((np.arange(m) / m, np.ones(m)))
-    out = HistogramBinning(share)(Predictions.from_probs(np.stack((near, 1 - near), axis=1))).values
+    share = np.stack((np.ones(m), np.arange(m) / m))
+    out = HistogramBinning(share)(Predictions.from_probs(near)).values
     bins = np.searchsorted(edges[1:-1], near, side="left")
-    assert out[:, 0] == pytest.approx(bins / m / (bins / m + 1))
+    assert out[:, 1] == pytest.approx(bins / m / (bins / m + 1))
 
 
 def test_platt_is_scikit_learns_sigmoid_of_the_log_odds():

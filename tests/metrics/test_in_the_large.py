@@ -59,7 +59,7 @@ def test_one_recipe_for_report_and_interval(number: Metric) -> None:
     assert limits == hs.interval(number, rows)
     assert limits == hs.interval(partial(number, positive=1), preds)
     assert limits[0] < number(preds) < limits[1]
-    shown = hs.evaluate(preds).to_dict()["binary"]
+    shown = hs.evaluate(preds).data["binary"]
     shown = {**shown, **shown["numbers"]}
     name = number.__name__
     if name in shown:

@@ -13,7 +13,7 @@ from howsure import Predictions
 
 def test_probabilities_stay_as_given() -> None:
     """0.1 + 0.2 and 0.3 are different probabilities; a detour through logs would merge them."""
-    p = np.array([[0.30000000000000004, 0.7], [0.3, 0.7]])
+    p = np.array([[0.30000000000000004, 0.5, 0.2], [0.3, 0.5, 0.2]])
     preds = Predictions.from_probs(p)
     assert preds.values is p or np.array_equal(preds.values, p)
     assert preds.probs.tolist() == p.tolist()

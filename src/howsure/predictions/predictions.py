@@ -141,7 +141,7 @@ class Predictions:
             number_classes(labels, p.shape[1])
         p = check_distributions(p, probs, renormalise)
         if p.shape[1] == 2:
-            positive = p[:, 1].astype(np.float64)
+            positive = np.clip(p[:, 1].astype(np.float64), 0.0, 1.0)
             p = np.stack((1 - positive, positive), axis=1)
         return cls._make("probs", p, labels, **columns)
 
