@@ -23,6 +23,8 @@ TURNED_CLASSES = 64
 # Decimals of the confidence of two classes, so that 0.07 and 0.93 claim the same; above the limit
 # 1 − p has all its digits and is left alone.
 COMPLEMENT_DECIMALS, COMPLEMENT_LIMIT = 1e13, 0.999
+# Two columns that add up to 1 but for the rounding of float32 say one number; others say two.
+TRUE_COMPLEMENT = 5e-7
 WIDE_CLASSES = 256  # above this the largest float32 is found faster before it is widened
 
 
@@ -238,12 +240,13 @@ def _read_probs(part: Array, y: Ints | None) -> dict[str, Array]:
         p, axis = part.astype(np.float64), 1
         top = p.argmax(axis=1)
     np.clip(p, 0.0, 1.0, out=p)
-    if part.shape[1] == 2:
+    two_classes = part.shape[1] == 2 and bool((np.abs(p.sum(axis=0) - 1) <= TRUE_COMPLEMENT).all())
+    if two_classes:
         np.subtract(1.0, p[1], out=p[0])
         top = (p[1] > 0.5).astype(np.intp)
     at_top = (top, row) if is_turned else (row, top)
     peak = p[at_top]
-    if part.shape[1] == 2:
+    if two_classes:
         rounded = np.rint(peak * COMPLEMENT_DECIMALS) / COMPLEMENT_DECIMALS
         peak = np.where(peak <= COMPLEMENT_LIMIT, rounded, peak)
     with np.errstate(divide="ignore"):
