@@ -229,7 +229,7 @@ class ShareData(TypedDict):
     high: float | None
 
 
-class GuaranteeData(TypedDict):
+class PlannedGuarantee(TypedDict):
     """How the threshold was chosen, and what is promised of it."""
 
     rule: str
@@ -292,7 +292,7 @@ class PlanData(TypedDict):
     score: str
     threshold: float | None
     feasible: bool
-    guarantee: NotRequired[GuaranteeData]
+    guarantee: NotRequired[PlannedGuarantee]
     n: NotRequired[int]
     coverage: NotRequired[float | None]
     accuracy: NotRequired[float | None]
