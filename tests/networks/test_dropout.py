@@ -40,7 +40,7 @@ def counting(layer):
 
 def test_passes_vary_and_batch_norm_does_not(trained, loader, monkeypatch):
     monkeypatch.setattr(
-        "howsure.torch.dropout.build_tail", lambda *_: None
+        "howsure.torch.sampling.build_tail", lambda *_: None
     )  # all layers in every pass
     model = copy.deepcopy(trained).train()
     normed, running = [], model[1].running_mean.clone()
@@ -111,7 +111,7 @@ def test_running_the_rest_alone_is_only_done_where_it_is_exact(name):
 def test_both_ways_give_the_same(name, monkeypatch):
     model = Headed(HEADS[name][0])
     found = hs.torch.mc_dropout(model, [(X, Y)], passes=4).values
-    monkeypatch.setattr("howsure.torch.dropout.build_tail", lambda *_: None)
+    monkeypatch.setattr("howsure.torch.sampling.build_tail", lambda *_: None)
     assert np.array_equal(hs.torch.mc_dropout(model, [(X, Y)], passes=4).values, found)
 
 

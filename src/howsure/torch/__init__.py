@@ -11,7 +11,7 @@ need("torch", for_="howsure.torch", extra="torch")
 from howsure.torch.boundary import boundary_distance  # noqa: E402
 from howsure.torch.calibrated import CalibratedModule  # noqa: E402
 from howsure.torch.collection import collect  # noqa: E402
-from howsure.torch.dropout import (  # noqa: E402
+from howsure.torch.sampling import (  # noqa: E402
     ensemble,
     mc_dropout,
     snapshot_ensemble,

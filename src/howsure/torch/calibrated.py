@@ -25,7 +25,7 @@ from howsure.torch.collection import (
     pick_tensor,
     random_state,
 )
-from howsure.torch.dropout import Dropout, find_dropout_layers
+from howsure.torch.sampling import Dropout, find_dropout_layers
 
 TORCH_OPERATORS = {"Div": torch.div, "Mul": torch.mul, "MatMul": torch.matmul, "Add": torch.add}
 

@@ -1,4 +1,4 @@
-"""Predictions of a network for everything that a loader gives, batch by batch."""
+"""How a network is run, and its predictions for everything that a loader gives, batch by batch."""
 
 from __future__ import annotations
 

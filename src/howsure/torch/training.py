@@ -1,4 +1,6 @@
-"""Training that makes a network less sure, or lets it know which of its answers to give."""
+"""Losses that make a network less sure or let it know which answers to give, and a log of its
+confidence while it learns.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is printed of a report: verdict, findings, numbers, and what to do next."""
+"""What is printed of a report (verdict, findings, numbers, what to do next) and of a plan for
+acting.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tables of text, on terminals of any width and in Markdown: no number is ever cut."""
+"""Tables of text, on terminals of any width and in Markdown, where no number is ever cut; and those
+of images and labels.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Monte-Carlo dropout: several answers of one network, each with other units left out."""
+"""Several answers to each sample: dropout passes of one network, several networks, or several
+states of one.
+"""
 
 from __future__ import annotations
 
