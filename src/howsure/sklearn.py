@@ -497,7 +497,8 @@ class Scorer:
         self, estimator: Classifier, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
         """The score of a fitted classifier on these samples."""
-        value = evaluate_metric(self.metric, _predict_labelled(estimator, X, y, sample_weight))
+        preds = Predictions.from_estimator(estimator, X, y, renormalise=True, weight=sample_weight)
+        value = evaluate_metric(self.metric, preds)
         if self.better == "higher":
             return value
         return -abs(value) if self.better == "zero" else -value
@@ -516,10 +517,3 @@ def scorers(*metrics: Callable[..., float]) -> dict[str, Scorer]:
 
 def _plain(metric: Callable[..., float]) -> Callable[..., float]:
     return getattr(metric, "func", metric)
-
-
-def _predict_labelled(
-    estimator: Classifier, X: object, y: ArrayLike, weight: ArrayLike | None
-) -> Predictions:
-    """Predictions of a fitted classifier, with labels as numbers of its classes."""
-    return Predictions.from_estimator(estimator, X, y, renormalise=True, weight=weight)

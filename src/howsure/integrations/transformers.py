@@ -37,7 +37,10 @@ def compute_metrics(*measures: Callable[..., float]) -> Callable[[Evaluated], di
     Traceback (most recent call last):
     howsure.InputError: preds is a list of 1; pass the one array that is meant.
     """
-    return partial(_compute, {_name(measure): measure for measure in measures or USUAL_METRICS})
+    by_name: dict[str, Callable[..., float]] = {}
+    for measure in measures or USUAL_METRICS:
+        by_name[getattr(measure, "func", measure).__name__] = measure
+    return partial(_compute, by_name)
 
 
 def _compute(measures: dict[str, Callable[..., float]], given: Evaluated) -> dict[str, float]:
@@ -56,7 +59,3 @@ def _compute(measures: dict[str, Callable[..., float]], given: Evaluated) -> dic
             f"every label is {IGNORED_LABEL}, which does not count; at least one label is needed."
         )
     return {name: evaluate_metric(measure, preds) for name, measure in measures.items()}
-
-
-def _name(measure: Callable[..., float]) -> str:
-    return getattr(measure, "func", measure).__name__

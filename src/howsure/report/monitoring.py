@@ -194,19 +194,6 @@ def monitor(
     edges = np.linspace(low, high if high > low else low + 1.0, HISTOGRAM_BARS + 1)
     months: list[MonthData] = []
     for name, preds in sets.items():
-        listed: list[DriftData] = []
-        for drift in drifts[name]:
-            moved = [Moved(name=value, reference=old, new=now) for value, old, now in drift.moved]
-            listed.append(
-                DriftData(
-                    column=drift.column,
-                    effect=drift.effect,
-                    measure=drift.measure,
-                    p=drift.p,
-                    drifted=drift.p < drift_level / tests,
-                    moved=moved,
-                )
-            )
         known, right = truths[name]
         labelled = None
         if known.any():
@@ -218,7 +205,7 @@ def monitor(
                 n=preds.n,
                 unanswered=1 - preds.answered,
                 estimate=estimates[name].to_dict(),
-                drift=listed,
+                drift=_build_drifts(drifts[name], drift_level / tests),
                 labelled=labelled,
                 bars=_compute_bars(scores[name], edges),
             )
@@ -252,6 +239,24 @@ def monitor(
             passed=all(limit["passed"] for limit in limits),
         )
     )
+
+
+def _build_drifts(drifts: Sequence[Drift], level: float) -> list[DriftData]:
+    """What moved in each column, and whether it did beyond chance."""
+    built: list[DriftData] = []
+    for drift in drifts:
+        moved = [Moved(name=value, reference=old, new=now) for value, old, now in drift.moved]
+        built.append(
+            DriftData(
+                column=drift.column,
+                effect=drift.effect,
+                measure=drift.measure,
+                p=drift.p,
+                drifted=drift.p < level,
+                moved=moved,
+            )
+        )
+    return built
 
 
 def _split_by_month(

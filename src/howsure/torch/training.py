@@ -174,10 +174,10 @@ class EpochLog:
         ]
         self.rows += made
         if self.path is not None:
-            write_text(
-                self.path,
-                (_format_csv if self.path.suffix.lower() == ".csv" else _format_json)(self.rows),
-            )
+            text = strict_json.dump_pretty(strict_json.to_plain(self.rows))
+            if self.path.suffix.lower() == ".csv":
+                text = _format_csv(self.rows)
+            write_text(self.path, text)
         return made
 
 
@@ -208,7 +208,3 @@ def _format_csv(rows: list[Row]) -> str:
         {name: format_spreadsheet_cell(value) for name, value in row.items()} for row in rows
     )
     return out.getvalue()
-
-
-def _format_json(rows: list[Row]) -> str:
-    return strict_json.dump_pretty(strict_json.to_plain(rows))
