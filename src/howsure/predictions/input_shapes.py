@@ -215,7 +215,7 @@ def check_distributions(p: Array, given: object, renormalise: bool) -> Array:
         if _are_percentages(p, total):
             hint = "Are these percentages? Divide them by 100."
     else:
-        fault = f"sums to {total[i]:.6g}, expected 1"
+        fault = f"sums to {total[i]:.9g}, expected 1"
         hint = (
             "Pass renormalise=True (--renormalise) to divide each row by its sum, "
             "or Predictions.from_logits for logits."
