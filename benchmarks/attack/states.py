@@ -18,6 +18,7 @@ import howsure as hs
 from howsure import calibrators
 from howsure._core import saving
 from howsure.policies import Cascade, DriftMonitor, OnlinePolicy, Policy, guaranteed_threshold
+from howsure.predictions.read_options import ReadOptions
 from howsure.serving import GuaranteeMonitor
 from howsure.serving.feedback import Learner
 
@@ -140,6 +141,7 @@ def values() -> tuple[Any, ...]:
         by="group",
         keys=("0", "1"),
         thresholds=(0.5, 0.7),
+        read=ReadOptions(names={"labels": "truth"}, renormalise=True),
     )
     costly = Policy("cost", -0.5, costs=((0.0, 1.0, 2.0), (1.0, 0.0, 1.0), (2.0, 1.0, 0.0)), k=3)
     online = OnlinePolicy.start(Policy("max_prob", 0.5), np.linspace(0, 1, 11), risk=0.1, audit=1.0)
