@@ -81,3 +81,13 @@ def test_one_column_is_two_columns(rows: list[tuple[float, bool]]) -> None:
         for metric in METRICS:
             with np.errstate(all="ignore"):
                 assert metric(one) == pytest.approx(metric(two), rel=0, abs=0, nan_ok=True)
+
+
+def test_a_row_does_not_depend_on_those_beside_it() -> None:
+    """Rows that miss 1 stay two numbers; their neighbours are what they are alone."""
+    mixed = np.array([[0.3, 0.7], [0.70002, 0.3], [0.07, 0.93]])
+    together = Predictions.from_probs(mixed.astype(np.float32), [1, 0, 1])
+    for i, row in enumerate(mixed.astype(np.float32)):
+        alone = Predictions.from_probs(row[None], [1])
+        assert together.confidence[i] == alone.confidence[0]
+        assert (together.probs[i] == alone.probs[0]).all()

@@ -229,6 +229,15 @@ def _finish_sums(sums: ColumnSums) -> dict[str, Array]:
     return columns
 
 
+def are_complements(p: Array, axis: int) -> Bools:
+    """The rows whose two probabilities say one number, but for the rounding of a softmax.
+
+    Each row by itself, so that no row depends on those it is read with. Probabilities that do not
+    add up to 1 are two numbers, and the published values of such sets are those of both.
+    """
+    return np.abs(p.sum(axis=axis, dtype=np.float64) - 1) <= TRUE_COMPLEMENT
+
+
 def _read_probs(part: Array, y: Ints | None) -> dict[str, Array]:
     """Columns of a chunk of probabilities."""
     is_turned = part.shape[1] < TURNED_CLASSES
@@ -240,15 +249,16 @@ def _read_probs(part: Array, y: Ints | None) -> dict[str, Array]:
         p, axis = part.astype(np.float64), 1
         top = p.argmax(axis=1)
     np.clip(p, 0.0, 1.0, out=p)
-    two_classes = part.shape[1] == 2 and bool((np.abs(p.sum(axis=0) - 1) <= TRUE_COMPLEMENT).all())
-    if two_classes:
-        np.subtract(1.0, p[1], out=p[0])
-        top = (p[1] > 0.5).astype(np.intp)
+    complement = np.zeros(len(part), dtype=np.bool_)
+    if part.shape[1] == 2:
+        complement = are_complements(p, axis=axis)
+        p[0] = np.where(complement, 1.0 - p[1], p[0])
+        top[complement] = p[1, complement] > 0.5
     at_top = (top, row) if is_turned else (row, top)
     peak = p[at_top]
-    if two_classes:
+    if complement.any():
         rounded = np.rint(peak * COMPLEMENT_DECIMALS) / COMPLEMENT_DECIMALS
-        peak = np.where(peak <= COMPLEMENT_LIMIT, rounded, peak)
+        peak = np.where(complement & (peak <= COMPLEMENT_LIMIT), rounded, peak)
     with np.errstate(divide="ignore"):
         columns = {
             "prediction": top,

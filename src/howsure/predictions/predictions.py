@@ -140,9 +140,13 @@ class Predictions:
         if labels is not None and p.ndim == 2 and np.shape(labels) == p.shape:
             number_classes(labels, p.shape[1])
         p = check_distributions(p, probs, renormalise)
-        if p.shape[1] == 2 and _are_complements(p):
-            positive = np.clip(p[:, 1].astype(np.float64), 0.0, 1.0)
-            p = np.stack((1 - positive, positive), axis=1)
+        if p.shape[1] == 2:
+            from howsure.predictions.columns import are_complements
+
+            complement = are_complements(p, axis=1)
+            p = p.astype(np.float64)
+            p[complement, 1] = np.clip(p[complement, 1], 0.0, 1.0)
+            p[complement, 0] = 1 - p[complement, 1]
         return cls._make("probs", p, labels, **columns)
 
     @classmethod
@@ -724,15 +728,3 @@ def _align(a: ArrayLike | None, name: str, n: int) -> Array | None:
     if a is None:
         return None
     return checks.same_length(np.asarray(checks.unmasked(a, name)), name, n, "the predictions")
-
-
-def _are_complements(p: Array) -> bool:
-    """Whether the two columns say the same, but for the rounding of a softmax.
-
-    Columns that do not add up to 1 hold two numbers, and the published values of such sets are
-    those of the columns as they are.
-    """
-    from howsure.predictions.columns import TRUE_COMPLEMENT
-
-    rounding = max(TRUE_COMPLEMENT, 4 * float(np.finfo(p.dtype).eps))
-    return bool((np.abs(p.sum(axis=1, dtype=np.float64) - 1) <= rounding).all())
