@@ -8,9 +8,8 @@ from howsure._core.checks import need
 
 need("torch", for_="howsure.torch", extra="torch")
 
-from howsure.torch.boundary import boundary_distance  # noqa: E402
 from howsure.torch.calibrated import CalibratedModule  # noqa: E402
-from howsure.torch.collection import collect  # noqa: E402
+from howsure.torch.collection import boundary_distance, collect  # noqa: E402
 from howsure.torch.sampling import (  # noqa: E402
     ensemble,
     mc_dropout,

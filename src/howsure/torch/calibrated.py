@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from howsure._core import checks
-from howsure._core.checks import Floats, InputError, is_row
+from howsure._core.checks import InputError, is_row
 from howsure.calibrators import Identity, MatrixScaling, Temperature, VectorScaling
 from howsure.calibrators.calibrator import SMALLEST_PROBABILITY
 from howsure.calibrators.linear import list_operators
@@ -65,14 +65,26 @@ class CalibratedModule(nn.Module):
         self.run = Run(outputs, output)
         self.passes = checks.at_least(passes, 1, "passes")
         models = [model] if isinstance(model, nn.Module) else list(model)
-        self.models = nn.ModuleList(
-            _fix_models(models, passes, seed, example) if passes > 1 else models
-        )
+        if passes > 1:
+            if example is None:
+                raise InputError(
+                    "passes needs example=, one batch of inputs: the masks have the shape of what is dropped."
+                )
+            sources = np.random.SeedSequence(checks.at_least(seed, 0, "seed")).spawn(len(models))
+            models = [
+                fix_dropout(own, passes, source, example)
+                for own, source in zip(models, sources, strict=True)
+            ]
+        self.models = nn.ModuleList(models)
         self.inside = isinstance(calibrator, (Temperature, Identity))
         self.classes = None if calibrator.fitted is None else calibrator.fitted.k
         self.operators = [name for name, _ in made]
-        for i, (_, constant) in enumerate(made):
-            self.register_buffer(f"constant_{i}", _make_constant(constant, self.models))
+        # In the precision of the models, but not below float32.
+        wide = any(p.dtype == torch.float64 for p in self.models.parameters())
+        dtype = torch.float64 if wide else torch.float32
+        for i, (_, values) in enumerate(made):
+            constant = torch.tensor(values, dtype=dtype, device=find_device(self.models))
+            self.register_buffer(f"constant_{i}", constant)
 
     def forward(self, *inputs: object, **named: object) -> Tensor:
         """Calibrated probabilities."""
@@ -109,28 +121,6 @@ class CalibratedModule(nn.Module):
                 f"the model gives {z.shape[-1]} classes; the calibrator was fitted for {self.classes}."
             )
         return z if self.run.outputs == "logits" else z.clamp(min=SMALLEST_PROBABILITY).log()
-
-
-def _fix_models(
-    models: Sequence[nn.Module], passes: int, seed: int, example: object
-) -> list[nn.Module]:
-    if example is None:
-        raise InputError(
-            "passes needs example=, one batch of inputs: the masks have the shape of what is dropped."
-        )
-    sources = np.random.SeedSequence(checks.at_least(seed, 0, "seed")).spawn(len(models))
-    return [
-        fix_dropout(model, passes, source, example)
-        for model, source in zip(models, sources, strict=True)
-    ]
-
-
-def _make_constant(constant: Floats, models: nn.Module) -> Tensor:
-    """In the precision of the models, but not below float32."""
-    wide = any(p.dtype == torch.float64 for p in models.parameters())
-    return torch.tensor(
-        constant, dtype=torch.float64 if wide else torch.float32, device=find_device(models)
-    )
 
 
 class FixedDropout(nn.Module):

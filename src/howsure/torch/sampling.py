@@ -80,7 +80,14 @@ def mc_dropout(
         layers = find_dropout_layers(model)
         with enable_dropout(layers, p):
             preds = gather(loader, _Draw(model, layers, run, passes, seed), run)
-    _check_passes_differ(preds)
+    v = preds.values
+    if passes > 1 and not any(
+        (v[1:, rows] != v[:1, rows]).any() for rows in iterate_chunks(preds.n, v[:, 0].size)
+    ):
+        raise InputError(
+            f"all {passes} passes are equal, so the dropout layers had no effect: their p is 0, or forward "
+            "does not call them. Pass p=, or call nn.Dropout layers in forward."
+        )
     return preds
 
 
@@ -120,17 +127,6 @@ class _Draw:
             return None
         with random_state(seed, find_device(self.model)):
             return rest if torch.equal(rest(), first) else None
-
-
-def _check_passes_differ(preds: Predictions) -> None:
-    v = preds.values
-    if preds.samples > 1 and not any(
-        (v[1:, rows] != v[:1, rows]).any() for rows in iterate_chunks(preds.n, v[:, 0].size)
-    ):
-        raise InputError(
-            f"all {preds.samples} passes are equal, so the dropout layers had no effect: their p is 0, or forward "
-            "does not call them. Pass p=, or call nn.Dropout layers in forward."
-        )
 
 
 def find_dropout_layers(model: nn.Module) -> list[Dropout]:
@@ -232,10 +228,20 @@ def ensemble(
             "models must hold at least one torch.nn.Module; pass a list such as [model_a, model_b]."
         )
     run = Run(**options)
+
+    def stack_members(inputs: object, _: int) -> Tensor:
+        answers = [run.rows(model, inputs).cpu() for model in models]
+        shapes = {tuple(z.shape) for z in answers}
+        if len(shapes) > 1:
+            raise InputError(
+                f"the models return different shapes, {sorted(shapes)}; they must know the same classes."
+            )
+        return torch.stack(answers)
+
     with ExitStack() as stack:
         for model in models:
             stack.enter_context(evaluation_mode(model))
-        return gather(loader, lambda inputs, _: _stack_members(models, run, inputs), run)
+        return gather(loader, stack_members, run)
 
 
 def snapshot_ensemble(
@@ -268,52 +274,34 @@ def snapshot_ensemble(
         )
     run = Run(**options)
     target, single = check_run_target(run), replace(run, path=None)
+
+    def collect_state(checkpoint: Checkpoint) -> Predictions:
+        load(model, checkpoint, key)
+        return gather(loader, lambda inputs, _: single.rows(model, inputs), single)
+
     with (
         keep_state(model),
         evaluation_mode(model),
         RowStore(run.memory, target and target.parent) as values,
     ):
-        runs = (
-            _collect_state(model, checkpoint, key, loader, single) for checkpoint in checkpoints
-        )
-        preds = _stack_runs(runs, values)
+        first = collect_state(checkpoints[0])
+        values.add(first.values)
+        # The arrays of one run at a time are held beside the store.
+        for checkpoint in checkpoints[1:]:
+            preds = collect_state(checkpoint)
+            if not (
+                _are_same(preds.known_labels, first.known_labels)
+                and _are_same(preds.ids, first.ids)
+                and preds.n == first.n
+            ):
+                raise InputError(
+                    "the loader gave other samples, or another order, the second time; use shuffle=False and no sampling."
+                )
+            values.add(preds.values)
+        preds = replace(first, values=values.array().reshape(-1, *first.values.shape))
     if target is not None:
         write(preds, target)
     return preds
-
-
-def _stack_members(models: Sequence[nn.Module], run: Run, inputs: object) -> Tensor:
-    rows = [run.rows(model, inputs).cpu() for model in models]
-    shapes = {tuple(z.shape) for z in rows}
-    if len(shapes) > 1:
-        raise InputError(
-            f"the models return different shapes, {sorted(shapes)}; they must know the same classes."
-        )
-    return torch.stack(rows)
-
-
-def _collect_state(
-    model: nn.Module, checkpoint: Checkpoint, key: str | None, loader: Iterable[object], run: Run
-) -> Predictions:
-    load(model, checkpoint, key)
-    return gather(loader, lambda inputs, _: run.rows(model, inputs), run)
-
-
-def _stack_runs(runs: Iterator[Predictions], values: RowStore) -> Predictions:
-    """Runs over the same samples as one; the arrays of one run at a time are held beside the store."""
-    first = next(runs)
-    values.add(first.values)
-    for run in runs:
-        if not (
-            _are_same(run.known_labels, first.known_labels)
-            and _are_same(run.ids, first.ids)
-            and run.n == first.n
-        ):
-            raise InputError(
-                "the loader gave other samples, or another order, the second time; use shuffle=False and no sampling."
-            )
-        values.add(run.values)
-    return replace(first, values=values.array().reshape(-1, *first.values.shape))
 
 
 def _are_same(a: Array | None, b: Array | None) -> bool:
@@ -342,7 +330,12 @@ def load(model: nn.Module, checkpoint: Checkpoint, key: str | None) -> None:
     if isinstance(checkpoint, (str, os.PathLike)):
         where, given = Path(checkpoint).name, _read(Path(checkpoint))
     if key is not None:
-        given = _get_entry(given, key, where)
+        if not is_mapping(given) or key not in given:
+            there = type(given).__name__
+            if is_mapping(given):
+                there = ", ".join(map(repr, list(given)[:6]))
+            raise InputError(f"{where} has no entry {key!r}; there is {there}.")
+        given = given[key]
     state = {str(name): value for name, value in given.items()} if is_mapping(given) else None
     if state is None or not all(isinstance(value, Tensor) for value in state.values()):
         found = (
@@ -376,10 +369,3 @@ def _read(path: Path) -> object:
         raise InputError(
             f"{path.name} is not a checkpoint of tensors ({reason}); save model.state_dict()."
         ) from None
-
-
-def _get_entry(state: object, key: str, where: str) -> object:
-    if is_mapping(state) and key in state:
-        return state[key]
-    there = ", ".join(map(repr, list(state)[:6])) if is_mapping(state) else type(state).__name__
-    raise InputError(f"{where} has no entry {key!r}; there is {there}.")

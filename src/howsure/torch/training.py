@@ -152,7 +152,12 @@ class EpochLog:
     ) -> None:
         self.model, self.loaders = model, loaders
         self.options: Options = {"outputs": outputs, "output": output, "device": device}
-        self.path = None if path is None else _check_path(Path(path))
+        self.path = None
+        if path is not None:
+            self.path = Path(path)
+            if self.path.suffix.lower() not in (".csv", ".json"):
+                raise InputError(f"{self.path.name} must end in .csv or .json.")
+            check_target(self.path)
         self.rows: list[Row] = []
 
     def record(self, **beside: float | str) -> list[Row]:
@@ -168,10 +173,17 @@ class EpochLog:
     def add(self, predictions: Mapping[str, Predictions], **beside: float | str) -> list[Row]:
         """The same from predictions that are already there."""
         epoch = int(self.rows[-1]["epoch"]) + 1 if self.rows else 1
-        made: list[Row] = [
-            {"epoch": epoch, "split": name, **beside, **_measure_epoch(p)}
-            for name, p in predictions.items()
-        ]
+        made: list[Row] = []
+        for name, preds in predictions.items():
+            t = tally(max_prob(preds), correct=preds.correct)
+            measured: Row = {
+                "n": preds.n,
+                "accuracy": accuracy(preds),
+                "nll": nll(preds),
+                "ece": ece(t),
+                "aurc": aurc(t),
+            }
+            made.append({"epoch": epoch, "split": name, **beside, **measured})
         self.rows += made
         if self.path is not None:
             text = strict_json.dump_pretty(strict_json.to_plain(self.rows))
@@ -179,24 +191,6 @@ class EpochLog:
                 text = _format_csv(self.rows)
             write_text(self.path, text)
         return made
-
-
-def _measure_epoch(preds: Predictions) -> Row:
-    t = tally(max_prob(preds), correct=preds.correct)
-    return {
-        "n": preds.n,
-        "accuracy": accuracy(preds),
-        "nll": nll(preds),
-        "ece": ece(t),
-        "aurc": aurc(t),
-    }
-
-
-def _check_path(path: Path) -> Path:
-    if path.suffix.lower() not in (".csv", ".json"):
-        raise InputError(f"{path.name} must end in .csv or .json.")
-    check_target(path)
-    return path
 
 
 def _format_csv(rows: list[Row]) -> str:
