@@ -13,9 +13,9 @@ import pytest
 from scipy.optimize import minimize
 
 import howsure as hs
-from howsure.metrics.binary import fit_log_odds, spline_basis
+from howsure.metrics.binary import compute_pseudo_aucs
 from howsure.metrics.calibration_error import sum_classes
-from howsure.metrics.multilabel import compute_pseudo_aucs
+from howsure.metrics.class_calibration import fit_log_odds, spline_basis
 from howsure.metrics.risk_coverage import harmonic_rise, mean_rank_share
 from reference import selective
 

@@ -12,7 +12,9 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, Predictions, metrics
-from howsure.metrics.binary import (
+from howsure.metrics.binary import compute_pseudo_aucs
+from howsure.metrics.calibration_error import find_bins, sum_classes
+from howsure.metrics.class_calibration import (
     LOGIT_CLIP,
     fit_flexible,
     fit_log_odds,
@@ -20,8 +22,6 @@ from howsure.metrics.binary import (
     logit,
     place_knots,
 )
-from howsure.metrics.calibration_error import find_bins, sum_classes
-from howsure.metrics.multilabel import compute_pseudo_aucs
 from howsure.metrics.risk_coverage import (
     SEARCH_ROWS,
     SERIES_START,

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 import howsure as hs
 from conftest import shared_or_skip
 from howsure import InputError, Predictions
-from howsure.metrics.binary import fit_flexible
+from howsure.metrics.class_calibration import fit_flexible
 from howsure.uncertainty.recalibration_limits import compute_line_limits, compute_observed_limits
 
 NAMES = ("--name", "probs=cancerpredmarker", "--name", "labels=cancer")

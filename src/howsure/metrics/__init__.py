@@ -1,20 +1,16 @@
 """Metrics: a tally, a histogram or predictions → one number."""
 
 from howsure.metrics.binary import (
-    BrierParts,
-    Recalibration,
-    brier_decomposition,
-    calibration_intercept,
-    calibration_slope,
     class_auroc,
+    exact_match,
+    hamming_loss,
+    macro_auroc,
     net_benefit,
     npv,
-    observed_expected,
     positive_class,
     positive_outcomes,
     positive_tally,
     ppv,
-    recalibration,
     sensitivity,
     specificity,
 )
@@ -35,15 +31,25 @@ from howsure.metrics.calibration_error import (
     uce,
     under_confidence,
 )
-from howsure.metrics.discrimination import aupr, auroc, fpr_at_tpr
-from howsure.metrics.in_the_large import calibration_in_the_large
-from howsure.metrics.multilabel import exact_match, hamming_loss, macro_auroc
-from howsure.metrics.odds import (
+from howsure.metrics.class_calibration import (
+    BrierParts,
+    Recalibration,
+    brier_decomposition,
+    calibration_in_the_large,
+    calibration_intercept,
+    calibration_slope,
+    observed_expected,
+    recalibration,
+)
+from howsure.metrics.discrimination import (
     Bands,
+    aupr,
+    auroc,
     bands,
     conditional_entropy,
     eor,
     expected_score,
+    fpr_at_tpr,
     histogram_auroc,
     histogram_brier,
 )

@@ -1,40 +1,30 @@
-"""The positive class, and what clinicians ask of its probability: how well it ranks the cases, what
-a threshold on it gets right and is worth, and whether it is right.
+"""Yes or no: the positive class of a case, or each of its many labels. How well a probability ranks
+the cases, what a threshold on it gets right and is worth, and numbers of cases with many labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import nan
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
-from howsure._core.checks import Floats, InputError
-from howsure._core.frozen import frozen
+from howsure._core.checks import Bools, Floats, InputError
 from howsure._core.text import is_count
-from howsure.binning import Binning, equal_size
-from howsure.curves import Curve, bin_table
+from howsure.curves import Curve
 from howsure.metrics.discrimination import auroc
 from howsure.metrics.metric_facts import OutcomesWithMetric, metric
-from howsure.metrics.proper_scores import accuracy
+from howsure.metrics.proper_scores import accuracy, mean_loss
+from howsure.predictions.input_shapes import InputLayout
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.predictions import Predictions, needs_predictions
 from howsure.tallies.tally import Tally, is_tally
 
 Denominator = Literal["positive", "negative", "called", "cleared"]
 NAMES_IN_ERROR = 20  # class names that an error lists
-
-LOGIT_CLIP = 1e-12  # a probability of exactly 0 or 1 has no logit
-# Where the knots of a spline stand, by their number: quantiles of the logits (Harrell 2015).
-KNOT_QUANTILES = {
-    3: (0.1, 0.5, 0.9),
-    4: (0.05, 0.35, 0.65, 0.95),
-    5: (0.05, 0.275, 0.5, 0.725, 0.95),
-}
-CASES_PER_KNOT = 10  # of the rarer outcome
-CASES_PER_END = 3  # of each outcome beyond the inner knots
+PRESENT_FROM = 0.5  # a label is called present where its probability is at least this
 
 
 def positive_class(preds: Predictions, positive: str | int | None = None) -> int:
@@ -256,276 +246,195 @@ def net_benefit(
     )
 
 
-# ---- is the probability right
+# ---- many labels per case: numbers of whole cases, and means over labels
 
 
-def observed_expected(preds: Predictions | Tally, positive: str | int | None = None) -> float:
-    r"""Positive cases over the sum of P(positive): observed over expected, :math:`\sum_i y_i /
-    \sum_i p_i`.
+def _need_whole_cases(preds: Predictions) -> InputLayout:
+    """The layout of the cases; raise where labels of a case are missing."""
+    layout = preds.needs_labels("this number")
+    if not layout.whole:
+        raise InputError("these rows are not whole cases; select cases with all their labels.")
+    return layout
 
-    Of predictions, or of their `positive_tally`. 1 is perfect; below 1 risks are overestimated on
-    the whole. nan where all probabilities are 0. Debray et al. 2017.
 
-    >>> observed_expected(Predictions.from_probs([0.9, 0.4, 0.3, 0.4], [1, 0, 0, 0]))
-    0.5
+def mark_wrong_labels(preds: Predictions) -> Bools:
+    """(cases, labels): where the call, present iff P >= 1/2, is not the label.
+
+    >>> mark_wrong_labels(Predictions.from_multilabel([[0.9, 0.5]], [[1, 0]]))
+    array([[False,  True]])
     """
-    t = as_positive(preds, positive)
-    expected = float(np.dot(t.score, t.count))
-    if not expected:
-        return nan
-    return float(t.n - t.total) / expected
+    layout = _need_whole_cases(preds)
+    wrong: Bools = (preds.probs[:, 1] >= PRESENT_FROM) != (preds.labels == 1)
+    return wrong.reshape(preds.n // layout.size, layout.size)
 
 
-class BrierParts(NamedTuple):
-    """Murphy's parts of the Brier score: brier = reliability − resolution + uncertainty + within.
+def _pool_cases(
+    preds: Predictions, score: Floats, correct: Bools | None = None, loss: Floats | None = None
+) -> Outcomes:
+    """Outcomes of one row per case, with the weight and the group of its first label."""
+    layout = preds.needs_labels("this number")
+    weight = group = None
+    if preds.weight is not None:
+        weight = preds.weight[:: layout.size]
+    if preds.group is not None and not layout.alone:
+        group = preds.group[:: layout.size]
+    return Outcomes(score, correct=correct, loss=loss, weight=weight, group=group)
 
-    >>> brier_decomposition(Predictions.from_probs([0.5, 0.5], [0, 1]))
-    BrierParts(reliability=0.0, resolution=0.0, uncertainty=0.25, within=0.0)
+
+def build_case_outcomes(preds: Predictions, *, exact: bool = False) -> Outcomes:
+    """One row per case: the share of wrong labels as its loss, or with `exact` whether all labels
+    are right.
     """
+    wrong = mark_wrong_labels(preds)
+    share: Floats = wrong.mean(axis=1)
+    if exact:
+        correct: Bools = np.equal(share, 0.0)
+        return _pool_cases(preds, -share, correct=correct)
+    return _pool_cases(preds, -share, loss=share)
 
-    reliability: float
-    resolution: float
-    uncertainty: float
-    within: float
+
+def _share_wrong(preds: Predictions) -> OutcomesWithMetric:
+    return build_case_outcomes(preds), mean_loss
 
 
-def brier_decomposition(preds: Predictions | Tally, bins: Binning = equal_size(10)) -> BrierParts:
-    r"""The Brier score, taken apart over bins: of the positive class where there are two, else
-    summed over classes.
+def _match_exactly(preds: Predictions) -> OutcomesWithMetric:
+    return build_case_outcomes(preds, exact=True), accuracy
 
-    .. math:: \sum_j w_j (\bar p_j - \bar y_j)^2 - \sum_j w_j (\bar y_j - \bar y)^2 + \bar y (1 - \bar y)
 
-    plus what varies inside bins, so that the parts always add up. Low reliability and high resolution are
-    good. Murphy 1973.
+@metric(better="lower", bounds=(0, 1), takes="multilabel", through=_share_wrong)
+def hamming_loss(preds: Predictions) -> float:
+    r"""The share of wrong labels, :math:`\frac1{nL} \sum_i \sum_l 1[\hat y_{il} \ne y_{il}]`, of
+    many per case.
 
-    >>> brier_decomposition(Predictions.from_probs([0.5, 0.5], [0, 1])).uncertainty
+    A label is called present where its probability is at least 1/2. Range [0, 1], 0 is perfect; a
+    model that calls nothing reaches the mean prevalence. Limits are over cases.
+    Schapire & Singer 1999.
+
+    >>> hamming_loss(Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [1, 1]]))
     0.25
     """
-    if is_tally(preds):
-        return _decompose_brier(preds, bins)
-    needs_predictions(preds, "brier_decomposition")
-    k = preds.needs_vector("brier_decomposition")
-    if k == 2:
-        return _decompose_brier(positive_tally(preds, 1), bins)
-    parts = np.sum([_decompose_brier(positive_tally(preds, c), bins) for c in range(k)], axis=0)
-    return BrierParts(*parts.tolist())
+    needs_predictions(preds, "hamming_loss")
+    return mean_loss(build_case_outcomes(preds).tally())
 
 
-def _decompose_brier(t: Tally, bins: Binning) -> BrierParts:
-    table = bin_table(t, bins)
-    weight = table.count / table.count.sum()
-    base = float(np.dot(weight, table.accuracy))
-    reliability = float(np.dot(weight, table.gap**2))
-    resolution = float(np.dot(weight, (table.accuracy - base) ** 2))
-    uncertainty = base * (1 - base)
-    right, wrong = t.count - t.loss, t.loss
-    brier = float((np.dot(right, (1 - t.score) ** 2) + np.dot(wrong, t.score**2)) / t.n)
-    return BrierParts(
-        reliability=reliability,
-        resolution=resolution,
-        uncertainty=uncertainty,
-        within=brier - (reliability - resolution + uncertainty),
-    )
+@metric(better="higher", bounds=(0, 1), takes="multilabel", through=_match_exactly)
+def exact_match(preds: Predictions) -> float:
+    """The share of cases whose labels are all right; present where the probability is at least 1/2.
 
+    Range [0, 1], 1 is perfect. Also called subset accuracy. Godbole & Sarawagi 2004.
 
-class Recalibration(NamedTuple):
-    """Logistic recalibration: outcome log odds = intercept + slope × logit(p), with standard
-    errors.
-
-    >>> round(recalibration(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0])).slope, 1)
+    >>> exact_match(Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [1, 1]]))
     0.5
     """
-
-    intercept: float
-    slope: float
-    intercept_error: float
-    slope_error: float
+    needs_predictions(preds, "exact_match")
+    return accuracy(build_case_outcomes(preds, exact=True).tally())
 
 
-def recalibration(preds: Predictions | Tally, positive: str | int | None = None) -> Recalibration:
-    r"""Slope and intercept of the outcome's log odds against the logit of P(y = 1), by Newton's
-    method.
+def compute_pseudo_aucs(preds: Predictions) -> Floats:
+    """(cases, labels): the AUC of each label plus what each case adds to n times it; the mean over
+    cases is the AUC.
 
-    Of predictions, or of their `positive_tally`.
+    nan for a label that is everywhere or nowhere. The limits of any mean of AUCs are those of a
+    mean of these: they are spread as far as the unbiased variance of an AUC, with one more case of
+    either side that may stand anywhere.
 
-    Slope 1 and intercept 0 are perfect; a slope below 1 means predictions that are too extreme.
-    Probabilities are kept 1e-12 away from 0 and 1. nan where one class is missing or the classes
-    separate. Cox 1958.
-
-    >>> r = recalibration(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8, 0.8, 0.8], [0, 1, 1, 1, 1, 1, 0]))
-    >>> round(r.slope, 2), round(abs(r.intercept), 2)
-    (1.0, 0.0)
+    >>> both = Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [0, 0]])
+    >>> compute_pseudo_aucs(both).mean(axis=0)
+    array([ 1., nan])
     """
-    fit = fit_log_odds(as_positive(preds, positive))
-    if fit is None:
-        return Recalibration(intercept=nan, slope=nan, intercept_error=nan, slope_error=nan)
-    intercept, slope = fit.coefficients.tolist()
-    intercept_error, slope_error = np.sqrt(np.diag(fit.covariance)).tolist()
-    return Recalibration(
-        intercept=intercept,
-        slope=slope,
-        intercept_error=intercept_error,
-        slope_error=slope_error,
-    )
-
-
-def calibration_intercept(preds: Predictions | Tally, positive: str | int | None = None) -> float:
-    """Intercept of `recalibration`: 0 is perfect, negative means that risks are overestimated. Cox
-    1958.
-
-    >>> round(abs(calibration_intercept(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0]))), 2)
-    0.0
-    """
-    return recalibration(preds, positive).intercept
-
-
-def calibration_slope(preds: Predictions | Tally, positive: str | int | None = None) -> float:
-    """Slope of `recalibration`: 1 is perfect, below 1 predictions are too extreme. Cox 1958.
-
-    >>> round(calibration_slope(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0])), 1)
-    0.5
-    """
-    return recalibration(preds, positive).slope
-
-
-# ---- log odds as a line or a spline of the logit
-
-
-@frozen(eq=False)
-class LogOdds:
-    """Outcome log odds as a spline of logit(p), linear beyond the outer knots; a straight line
-    without knots.
-
-    `covariance` is that of the coefficients for independent cases.
-    """
-
-    knots: tuple[float, ...]
-    coefficients: Floats
-    covariance: Floats
-
-    def basis(self, p: Floats) -> Floats:
-        """The columns that the coefficients belong to."""
-        return spline_basis(logit(p), self.knots)
-
-
-def fit_flexible(t: Tally) -> LogOdds | None:
-    """A restricted cubic spline with 5 knots, fewer where the rarer outcome has fewer than 50 cases
-    (Harrell 2015).
-
-    Fewer also until both outcomes occur on either side of the inner knots: where one is missing at
-    an end, nothing holds the curve there.
-
-    >>> from howsure import tally
-    >>> fit = fit_flexible(tally(np.arange(1, 100) / 100, correct=np.arange(99) % 3 > 0))
-    >>> tuple(round(x, 1) for x in fit.knots)
-    (-2.2, 0.0, 2.2)
-    """
-    rarer = int(min(t.total, t.n - t.total))
-    for number in range(min(5, rarer // CASES_PER_KNOT), min(KNOT_QUANTILES) - 1, -1):
-        knots = place_knots(t, number)
-        if knots and has_both_outcomes_at_ends(t, knots):
-            return fit_log_odds(t, knots)
-    return fit_log_odds(t)
-
-
-def place_knots(t: Tally, number: int) -> tuple[float, ...]:
-    """Quantiles of the logits; none where they are not all different."""
-    below = np.cumsum(t.count[::-1])
-    ranks = np.array(KNOT_QUANTILES[number]) * float(t.n)
-    rows = np.searchsorted(below, ranks).clip(max=len(below) - 1)
-    knots = np.unique(logit(t.score[::-1][rows]))
-    if len(knots) < number:
-        return ()
-    return tuple(knots.tolist())
-
-
-def has_both_outcomes_at_ends(t: Tally, knots: tuple[float, ...]) -> bool:
-    """Whether some of both outcomes lie below the second knot and above the last but one."""
-    z = logit(t.score)
-    for end in (z < knots[1], z > knots[-2]):
-        wrong = float(t.loss[end].sum())
-        right = float((t.count - t.loss)[end].sum())
-        if min(wrong, right) < CASES_PER_END:
-            return False
-    return True
-
-
-def fit_log_odds(t: Tally, knots: tuple[float, ...] = ()) -> LogOdds | None:
-    """The maximum-likelihood fit, by Newton's method; None where one outcome is missing, claims are constant or
-    outcomes separate.
-
-    >>> from howsure import tally
-    >>> fit_log_odds(tally([0.5, 0.5, 0.8, 0.8, 0.8], correct=[0, 1, 1, 1, 0])).coefficients.round(2) + 0.0
-    array([0. , 0.5])
-    """
-    z = logit(t.score)
-    if not 0 < t.total < t.n or np.ptp(z) == 0:
-        return None
-    # Each score twice: with its right answers as positive cases and its wrong ones as negative.
-    x = np.tile(spline_basis(z, knots), (2, 1))
-    y = np.repeat([1.0, 0.0], len(z))
-    w = np.concatenate((t.count - t.loss, t.loss)).astype(np.float64)
-    beta: Floats = np.zeros(int(x.shape[1]), dtype=np.float64)
-    for _ in range(100):
-        q = 1 / (1 + np.exp(-np.clip(x @ beta, -700, 700)))
-        information: Floats = (x * (w * q * (1 - q))[:, None]).T @ x
-        gradient: Floats = x.T @ (w * (y - q))
-        if np.abs(beta).max() > 1e4 or np.linalg.cond(information) > 1e15:
-            return None  # the coefficients run away: outcomes separate
-        step: Floats = np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
-        if np.abs(step).max() < 1e-10 * (1 + np.abs(beta).max()):
-            covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
-            return LogOdds(knots=knots, coefficients=beta, covariance=covariance)
-        # Newton may overshoot far from the optimum: halve the step until it is no step back.
-        before = _log_likelihood(x @ beta, y, w)
-        while _log_likelihood(x @ (beta + step), y, w) < before - 1e-12 * abs(before):
-            step = step / 2
-        beta = beta + step
-    return None
-
-
-def _log_likelihood(z: Floats, y: Floats, w: Floats) -> float:
-    return float(np.dot(w, y * z - np.logaddexp(0.0, z)))
-
-
-def logit(p: Floats) -> Floats:
-    """Log odds of probabilities, which are kept away from 0 and 1."""
-    kept = np.clip(p, LOGIT_CLIP, 1 - LOGIT_CLIP)
-    return np.log(kept) - np.log1p(-kept)
-
-
-def spline_basis(z: Floats, knots: tuple[float, ...]) -> Floats:
-    """1, z and the columns of a restricted cubic spline, which is linear beyond its outer knots."""
-    columns: list[Floats] = [np.ones(len(z)), z]
-    if knots:
-        *inner, last, end = knots
-        for at in inner:
-            # Cubes from the last two knots cancel the cube and the square beyond the end.
-            tail = _cube_above(z, last) * (end - at) - _cube_above(z, end) * (last - at)
-            bent = _cube_above(z, at) - tail / (end - last)
-            columns.append(bent / (end - knots[0]) ** 2)
+    layout = _need_whole_cases(preds)
+    p = preds.probs[:, 1].reshape(preds.n // layout.size, layout.size)
+    y: Bools = (preds.labels == 1).reshape(p.shape)
+    w = np.ones(len(p))
+    if preds.weight is not None:
+        w = preds.weight[:: layout.size]
+    columns = [_compute_pseudo_auc(p[:, i], y[:, i], w) for i in range(layout.size)]
     return np.stack(columns, axis=1)
 
 
-def _cube_above(z: Floats, at: float) -> Floats:
-    return np.clip(z - at, 0.0, None) ** 3
+def _compute_pseudo_auc(p: Floats, positive: Bools, w: Floats) -> Floats:
+    """AUC + influence of each case, in weights `w`."""
+    mass = {True: float(w[positive].sum()), False: float(w[~positive].sum())}
+    # For each case the share of the other side that it is on the right side of, ties half.
+    share = np.full(len(p), nan)
+    if not all(mass.values()):
+        return share
+    for is_positive in (True, False):
+        own, other = positive == is_positive, positive != is_positive
+        order = np.argsort(p[other], kind="stable")
+        ordered = p[other][order]
+        below = np.concatenate(([0.0], np.cumsum(w[other][order])))
+        under = below[np.searchsorted(ordered, p[own], "left")]
+        up_to = below[np.searchsorted(ordered, p[own], "right")]
+        lower = (under + up_to) / 2 / mass[not is_positive]
+        share[own] = lower if is_positive else 1 - lower
+    area = float(np.average(share[positive], weights=w[positive]))
+    own_mass = np.where(positive, mass[True], mass[False])
+    influence = (share - area) * float(w.sum()) / own_mass
+    # Few positive cases hardly tell how much they differ: widen the influences by what they lack.
+    w = w / w.mean()
+    seen = float(np.dot(w, influence**2))
+    if seen <= 0:
+        return area + influence
+    wanted = 0.0
+    for side in (positive, ~positive):
+        m = float(w[side].sum())
+        # The sum of squares is that of m values around their own mean, so m − 1 count.
+        wanted += float(np.dot(w[side], influence[side] ** 2)) * m / max(m - 1, 1.0)
+        # Of one more case nothing is known but that it is right with probability `area`.
+        wanted += area * (1 - area) * (len(w) / m) ** 2
+    return area + influence * float(np.sqrt(wanted / seen))
+
+
+def build_case_aucs(preds: Predictions) -> OutcomesWithMetric:
+    """One row per case: its part of the mean AUC as a loss; the mean of these is the number."""
+    preds.needs_labels("macro_auroc")
+    aucs = compute_pseudo_aucs(preds)
+    known = ~np.isnan(aucs).any(axis=0)
+    value: Floats = aucs[:, known].mean(axis=1)
+    return _pool_cases(preds, -value, loss=value), mean_loss
+
+
+@metric(better="higher", bounds=(0, 1), takes="multilabel", through=build_case_aucs)
+def macro_auroc(preds: Predictions) -> float:
+    """The mean of `class_auroc` over the labels that have both positive and negative cases; nan
+    where none has.
+
+    Every label counts alike, however rare it is. Range [0, 1], 1/2 is a coin. Limits are over
+    cases: Student's, from what each case adds to all AUCs. Hanley & McNeil 1982; DeLong et al.
+    1988.
+
+    >>> macro_auroc(Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [0, 1]]))
+    1.0
+    """
+    needs_predictions(preds, "macro_auroc")
+    layout = preds.needs_labels("macro_auroc")
+    return average_known([class_auroc(preds.label(i)) for i in range(layout.size)])
+
+
+def average_known(values: Sequence[float]) -> float:
+    """The mean of those that are numbers; nan where none is.
+
+    >>> average_known([0.5, float("nan"), 1.0])
+    0.75
+    """
+    known = [v for v in values if v == v]
+    if not known:
+        return nan
+    return float(np.mean(known))
 
 
 __all__ = [
-    "BrierParts",
-    "Recalibration",
-    "brier_decomposition",
-    "calibration_intercept",
-    "calibration_slope",
     "class_auroc",
+    "exact_match",
+    "hamming_loss",
+    "macro_auroc",
     "net_benefit",
     "npv",
-    "observed_expected",
     "positive_class",
     "positive_outcomes",
     "positive_tally",
     "ppv",
-    "recalibration",
     "sensitivity",
     "specificity",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Blocks, Counts, RangeSums, Tally
 
 if TYPE_CHECKING:
-    from howsure.predictions import Predictions
+    pass
 
 F = TypeVar("F", bound=Callable[..., object])
 Metric: TypeAlias = Callable[..., float]  # of a tally or of predictions, and options
@@ -88,11 +88,14 @@ def to_metric_arguments(
     first, *rest = arguments
     if isinstance(first, Outcomes):
         return (first.tally(), *rest), options
-    if takes == "tally" and _is_predictions(first):
-        columns = Outcomes(
-            first.confidence, correct=first.correct, weight=first.weight, group=first.group
-        )
-        return (columns.tally(), *rest), options
+    if takes == "tally":
+        from howsure.predictions import Predictions  # a metric of a tally does without
+
+        if isinstance(first, Predictions):
+            columns = Outcomes(
+                first.confidence, correct=first.correct, weight=first.weight, group=first.group
+            )
+            return (columns.tally(), *rest), options
     dimensions = _count_dimensions(first)
     if dimensions is not None and dimensions > 1:
         needs = "a tally" if takes == "tally" else "predictions"
@@ -126,12 +129,6 @@ def _make_predictions(name: str, kinds: list[str], options: dict[str, Any]) -> o
     if kinds[0] == "probs":
         return Predictions.from_probs(values, labels)
     return Predictions.from_logits(values, labels)
-
-
-def _is_predictions(value: object) -> TypeGuard[Predictions]:
-    from howsure.predictions import Predictions
-
-    return isinstance(value, Predictions)
 
 
 def _count_dimensions(value: object) -> int | None:

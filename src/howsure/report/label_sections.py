@@ -11,8 +11,7 @@ from howsure import metrics
 from howsure._core.checks import Array, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.bounds import compute_proportion_limits
-from howsure.metrics.binary import positive_tally
-from howsure.metrics.multilabel import average_known, mark_wrong_labels
+from howsure.metrics.binary import average_known, mark_wrong_labels, positive_tally
 from howsure.policies.guarantee import guaranteed_threshold
 from howsure.predictions import Outcomes, Predictions
 from howsure.report.measurement import LimitSource, Sureness, build_number, find_limits

@@ -12,12 +12,8 @@ from howsure._core import checks
 from howsure._core.checks import InputError
 from howsure.binning import equal_size
 from howsure.bounds import compute_proportion_limits
-from howsure.metrics.binary import (
-    brier_decomposition,
-    net_benefit,
-    observed_expected,
-    recalibration,
-)
+from howsure.metrics.binary import net_benefit
+from howsure.metrics.class_calibration import brier_decomposition, observed_expected, recalibration
 from howsure.report.measurement import (
     LimitSource,
     Sureness,

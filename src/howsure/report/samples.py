@@ -14,9 +14,8 @@ import numpy as np
 from howsure import losses
 from howsure._core.checks import Array, Bools, Floats, Ints
 from howsure._core.frozen import frozen
-from howsure.metrics.binary import positive_class
+from howsure.metrics.binary import build_case_aucs, build_case_outcomes, positive_class
 from howsure.metrics.calibration_error import ClassBinSums, sum_classes
-from howsure.metrics.multilabel import build_case_aucs, build_case_outcomes
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import TOP_K, On, Score, choose_scores, resolve_score

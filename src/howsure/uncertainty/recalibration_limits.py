@@ -11,16 +11,17 @@ import numpy as np
 
 from howsure._core.checks import Floats, InputError
 from howsure.curves import Curve
-from howsure.metrics.binary import (
+from howsure.metrics.binary import positive_outcomes
+from howsure.metrics.class_calibration import (
     LogOdds,
+    calibration_in_the_large,
     calibration_intercept,
     calibration_slope,
     fit_flexible,
+    fit_in_the_large,
     fit_log_odds,
     observed_expected,
-    positive_outcomes,
 )
-from howsure.metrics.in_the_large import calibration_in_the_large, fit_in_the_large
 from howsure.metrics.metric_facts import Metric
 from howsure.predictions import Outcomes, Predictions, needs_outcomes
 from howsure.tallies.tally import Tally

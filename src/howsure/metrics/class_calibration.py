@@ -1,0 +1,347 @@
+"""Is the probability of the positive class right: on the whole, in bins, and after a line or a spline
+through its log odds.
+"""
+
+from __future__ import annotations
+
+from math import nan
+from typing import NamedTuple
+
+import numpy as np
+
+from howsure._core.checks import Floats
+from howsure._core.frozen import frozen
+from howsure.binning import Binning, equal_size
+from howsure.curves import bin_table
+from howsure.metrics.binary import as_positive, positive_tally
+from howsure.predictions.predictions import Predictions, needs_predictions
+from howsure.tallies.tally import Tally, is_tally
+
+LOGIT_CLIP = 1e-12  # a probability of exactly 0 or 1 has no logit
+# Where the knots of a spline stand, by their number: quantiles of the logits (Harrell 2015).
+KNOT_QUANTILES = {
+    3: (0.1, 0.5, 0.9),
+    4: (0.05, 0.35, 0.65, 0.95),
+    5: (0.05, 0.275, 0.5, 0.725, 0.95),
+}
+CASES_PER_KNOT = 10  # of the rarer outcome
+CASES_PER_END = 3  # of each outcome beyond the inner knots
+MOST_PASSES = 100
+STEP_GOAL = 1e-12
+LONGEST_STEP = 4.0  # of log odds: far from the root a step of Newton's goes too far
+
+
+def observed_expected(preds: Predictions | Tally, positive: str | int | None = None) -> float:
+    r"""Positive cases over the sum of P(positive): observed over expected, :math:`\sum_i y_i /
+    \sum_i p_i`.
+
+    Of predictions, or of their `positive_tally`. 1 is perfect; below 1 risks are overestimated on
+    the whole. nan where all probabilities are 0. Debray et al. 2017.
+
+    >>> observed_expected(Predictions.from_probs([0.9, 0.4, 0.3, 0.4], [1, 0, 0, 0]))
+    0.5
+    """
+    t = as_positive(preds, positive)
+    expected = float(np.dot(t.score, t.count))
+    if not expected:
+        return nan
+    return float(t.n - t.total) / expected
+
+
+def calibration_in_the_large(
+    preds: Predictions | Tally, positive: str | int | None = None
+) -> float:
+    r"""How much must be added to all log odds so that as many cases are positive as expected.
+
+    .. math:: \sum_i \big( y_i - \sigma(a + \mathrm{logit}\, p_i) \big) = 0
+
+    The intercept a of a logistic regression with offset logit(p). 0 is perfect; below 0
+    probabilities are too high on the whole. Of predictions, or of their `positive_tally`.
+    Probabilities are kept 1e-12 away from 0 and 1. nan where one class is missing.
+    `calibration_intercept` is another number: its slope is fitted too. Cox 1958; Steyerberg 2009.
+
+    >>> round(calibration_in_the_large(Predictions.from_probs([0.5, 0.5, 0.5, 0.5], [1, 1, 1, 0])), 4)
+    1.0986
+    """
+    fit = fit_in_the_large(as_positive(preds, positive))
+    if fit is None:
+        return nan
+    return float(fit.coefficients[0])
+
+
+class BrierParts(NamedTuple):
+    """Murphy's parts of the Brier score: brier = reliability − resolution + uncertainty + within.
+
+    >>> brier_decomposition(Predictions.from_probs([0.5, 0.5], [0, 1]))
+    BrierParts(reliability=0.0, resolution=0.0, uncertainty=0.25, within=0.0)
+    """
+
+    reliability: float
+    resolution: float
+    uncertainty: float
+    within: float
+
+
+def brier_decomposition(preds: Predictions | Tally, bins: Binning = equal_size(10)) -> BrierParts:
+    r"""The Brier score, taken apart over bins: of the positive class where there are two, else
+    summed over classes.
+
+    .. math:: \sum_j w_j (\bar p_j - \bar y_j)^2 - \sum_j w_j (\bar y_j - \bar y)^2 + \bar y (1 - \bar y)
+
+    plus what varies inside bins, so that the parts always add up. Low reliability and high resolution are
+    good. Murphy 1973.
+
+    >>> brier_decomposition(Predictions.from_probs([0.5, 0.5], [0, 1])).uncertainty
+    0.25
+    """
+    if is_tally(preds):
+        return _decompose_brier(preds, bins)
+    needs_predictions(preds, "brier_decomposition")
+    k = preds.needs_vector("brier_decomposition")
+    if k == 2:
+        return _decompose_brier(positive_tally(preds, 1), bins)
+    parts = np.sum([_decompose_brier(positive_tally(preds, c), bins) for c in range(k)], axis=0)
+    return BrierParts(*parts.tolist())
+
+
+def _decompose_brier(t: Tally, bins: Binning) -> BrierParts:
+    table = bin_table(t, bins)
+    weight = table.count / table.count.sum()
+    base = float(np.dot(weight, table.accuracy))
+    reliability = float(np.dot(weight, table.gap**2))
+    resolution = float(np.dot(weight, (table.accuracy - base) ** 2))
+    uncertainty = base * (1 - base)
+    right, wrong = t.count - t.loss, t.loss
+    brier = float((np.dot(right, (1 - t.score) ** 2) + np.dot(wrong, t.score**2)) / t.n)
+    return BrierParts(
+        reliability=reliability,
+        resolution=resolution,
+        uncertainty=uncertainty,
+        within=brier - (reliability - resolution + uncertainty),
+    )
+
+
+class Recalibration(NamedTuple):
+    """Logistic recalibration: outcome log odds = intercept + slope × logit(p), with standard
+    errors.
+
+    >>> round(recalibration(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0])).slope, 1)
+    0.5
+    """
+
+    intercept: float
+    slope: float
+    intercept_error: float
+    slope_error: float
+
+
+def recalibration(preds: Predictions | Tally, positive: str | int | None = None) -> Recalibration:
+    r"""Slope and intercept of the outcome's log odds against the logit of P(y = 1), by Newton's
+    method.
+
+    Of predictions, or of their `positive_tally`.
+
+    Slope 1 and intercept 0 are perfect; a slope below 1 means predictions that are too extreme.
+    Probabilities are kept 1e-12 away from 0 and 1. nan where one class is missing or the classes
+    separate. Cox 1958.
+
+    >>> r = recalibration(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8, 0.8, 0.8], [0, 1, 1, 1, 1, 1, 0]))
+    >>> round(r.slope, 2), round(abs(r.intercept), 2)
+    (1.0, 0.0)
+    """
+    fit = fit_log_odds(as_positive(preds, positive))
+    if fit is None:
+        return Recalibration(intercept=nan, slope=nan, intercept_error=nan, slope_error=nan)
+    intercept, slope = fit.coefficients.tolist()
+    intercept_error, slope_error = np.sqrt(np.diag(fit.covariance)).tolist()
+    return Recalibration(
+        intercept=intercept,
+        slope=slope,
+        intercept_error=intercept_error,
+        slope_error=slope_error,
+    )
+
+
+def calibration_intercept(preds: Predictions | Tally, positive: str | int | None = None) -> float:
+    """Intercept of `recalibration`: 0 is perfect, negative means that risks are overestimated. Cox
+    1958.
+
+    >>> round(abs(calibration_intercept(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0]))), 2)
+    0.0
+    """
+    return recalibration(preds, positive).intercept
+
+
+def calibration_slope(preds: Predictions | Tally, positive: str | int | None = None) -> float:
+    """Slope of `recalibration`: 1 is perfect, below 1 predictions are too extreme. Cox 1958.
+
+    >>> round(calibration_slope(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0])), 1)
+    0.5
+    """
+    return recalibration(preds, positive).slope
+
+
+# ---- log odds as a line or a spline of the logit
+
+
+@frozen(eq=False)
+class LogOdds:
+    """Outcome log odds as a spline of logit(p), linear beyond the outer knots; a straight line
+    without knots.
+
+    `covariance` is that of the coefficients for independent cases.
+    """
+
+    knots: tuple[float, ...]
+    coefficients: Floats
+    covariance: Floats
+
+    def basis(self, p: Floats) -> Floats:
+        """The columns that the coefficients belong to."""
+        return spline_basis(logit(p), self.knots)
+
+
+def fit_flexible(t: Tally) -> LogOdds | None:
+    """A restricted cubic spline with 5 knots, fewer where the rarer outcome has fewer than 50 cases
+    (Harrell 2015).
+
+    Fewer also until both outcomes occur on either side of the inner knots: where one is missing at
+    an end, nothing holds the curve there.
+
+    >>> from howsure import tally
+    >>> fit = fit_flexible(tally(np.arange(1, 100) / 100, correct=np.arange(99) % 3 > 0))
+    >>> tuple(round(x, 1) for x in fit.knots)
+    (-2.2, 0.0, 2.2)
+    """
+    rarer = int(min(t.total, t.n - t.total))
+    for number in range(min(5, rarer // CASES_PER_KNOT), min(KNOT_QUANTILES) - 1, -1):
+        knots = place_knots(t, number)
+        if knots and has_both_outcomes_at_ends(t, knots):
+            return fit_log_odds(t, knots)
+    return fit_log_odds(t)
+
+
+def place_knots(t: Tally, number: int) -> tuple[float, ...]:
+    """Quantiles of the logits; none where they are not all different."""
+    below = np.cumsum(t.count[::-1])
+    ranks = np.array(KNOT_QUANTILES[number]) * float(t.n)
+    rows = np.searchsorted(below, ranks).clip(max=len(below) - 1)
+    knots = np.unique(logit(t.score[::-1][rows]))
+    if len(knots) < number:
+        return ()
+    return tuple(knots.tolist())
+
+
+def has_both_outcomes_at_ends(t: Tally, knots: tuple[float, ...]) -> bool:
+    """Whether some of both outcomes lie below the second knot and above the last but one."""
+    z = logit(t.score)
+    for end in (z < knots[1], z > knots[-2]):
+        wrong = float(t.loss[end].sum())
+        right = float((t.count - t.loss)[end].sum())
+        if min(wrong, right) < CASES_PER_END:
+            return False
+    return True
+
+
+def fit_log_odds(t: Tally, knots: tuple[float, ...] = ()) -> LogOdds | None:
+    """The maximum-likelihood fit, by Newton's method; None where one outcome is missing, claims are constant or
+    outcomes separate.
+
+    >>> from howsure import tally
+    >>> fit_log_odds(tally([0.5, 0.5, 0.8, 0.8, 0.8], correct=[0, 1, 1, 1, 0])).coefficients.round(2) + 0.0
+    array([0. , 0.5])
+    """
+    z = logit(t.score)
+    if not 0 < t.total < t.n or np.ptp(z) == 0:
+        return None
+    # Each score twice: with its right answers as positive cases and its wrong ones as negative.
+    x = np.tile(spline_basis(z, knots), (2, 1))
+    y = np.repeat([1.0, 0.0], len(z))
+    w = np.concatenate((t.count - t.loss, t.loss)).astype(np.float64)
+    beta: Floats = np.zeros(int(x.shape[1]), dtype=np.float64)
+    for _ in range(100):
+        q = 1 / (1 + np.exp(-np.clip(x @ beta, -700, 700)))
+        information: Floats = (x * (w * q * (1 - q))[:, None]).T @ x
+        gradient: Floats = x.T @ (w * (y - q))
+        if np.abs(beta).max() > 1e4 or np.linalg.cond(information) > 1e15:
+            return None  # the coefficients run away: outcomes separate
+        step: Floats = np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
+        if np.abs(step).max() < 1e-10 * (1 + np.abs(beta).max()):
+            covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
+            return LogOdds(knots=knots, coefficients=beta, covariance=covariance)
+        # Newton may overshoot far from the optimum: halve the step until it is no step back.
+        before = _log_likelihood(x @ beta, y, w)
+        while _log_likelihood(x @ (beta + step), y, w) < before - 1e-12 * abs(before):
+            step = step / 2
+        beta = beta + step
+    return None
+
+
+def _log_likelihood(z: Floats, y: Floats, w: Floats) -> float:
+    return float(np.dot(w, y * z - np.logaddexp(0.0, z)))
+
+
+def logit(p: Floats) -> Floats:
+    """Log odds of probabilities, which are kept away from 0 and 1."""
+    kept = np.clip(p, LOGIT_CLIP, 1 - LOGIT_CLIP)
+    return np.log(kept) - np.log1p(-kept)
+
+
+def spline_basis(z: Floats, knots: tuple[float, ...]) -> Floats:
+    """1, z and the columns of a restricted cubic spline, which is linear beyond its outer knots."""
+    columns: list[Floats] = [np.ones(len(z)), z]
+    if knots:
+        *inner, last, end = knots
+        for at in inner:
+            # Cubes from the last two knots cancel the cube and the square beyond the end.
+            tail = _cube_above(z, last) * (end - at) - _cube_above(z, end) * (last - at)
+            bent = _cube_above(z, at) - tail / (end - last)
+            columns.append(bent / (end - knots[0]) ** 2)
+    return np.stack(columns, axis=1)
+
+
+def _cube_above(z: Floats, at: float) -> Floats:
+    return np.clip(z - at, 0.0, None) ** 3
+
+
+def fit_in_the_large(t: Tally) -> LogOdds | None:
+    """The intercept beside a slope of 1 that is not estimated; None where one outcome is missing.
+
+    >>> from howsure import tally
+    >>> fit_in_the_large(tally([0.5, 0.5], correct=[1, 0])).covariance.round(3)
+    array([[2., 0.],
+           [0., 0.]])
+    """
+    if not 0 < t.total < t.n:
+        return None
+    z = logit(t.score)
+    count = np.asarray(t.count, dtype=np.float64)
+    positives = float(t.n - t.total)
+    a, information = 0.0, 0.0
+    for _ in range(MOST_PASSES):
+        p = 1 / (1 + np.exp(-np.clip(a + z, -700, 700)))
+        information = float(np.dot(count, p * (1 - p)))
+        step = LONGEST_STEP * float(np.sign(positives - np.dot(count, p)))
+        if information > 0:
+            step = (positives - float(np.dot(count, p))) / information
+        step = min(max(step, -LONGEST_STEP), LONGEST_STEP)
+        a += step
+        if abs(step) <= STEP_GOAL * max(1.0, abs(a)):
+            break
+    return LogOdds(
+        knots=(),
+        coefficients=np.array([a, 1.0]),
+        covariance=np.array([[1 / information, 0.0], [0.0, 0.0]]),
+    )
+
+
+__all__ = [
+    "BrierParts",
+    "Recalibration",
+    "brier_decomposition",
+    "calibration_in_the_large",
+    "calibration_intercept",
+    "calibration_slope",
+    "observed_expected",
+    "recalibration",
+]
