@@ -219,7 +219,7 @@ def test_a_split_is_found_in_whatever_pieces_it_is(tmp_path: Path) -> None:
 def test_too_many_grouped_samples_say_why_they_have_no_limits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("howsure.report.details.MAX_HELD_NUMBERS", 10)
+    monkeypatch.setattr("howsure.report.samples.MAX_HELD_NUMBERS", 10)
     path = tmp_path / "a.npz"
     hs.write(
         hs.Predictions.from_confidence([0.9, 0.8, 0.7] * 9, [1, 1, 0] * 9, group=list("abc") * 9),

@@ -19,10 +19,10 @@ from howsure.predictions.frames import is_frame
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import Score, is_claim, list_possible_items, list_ranking_items
 from howsure.report.focus import By, Focus, attach_slices
+from howsure.report.focus_sections import THRESHOLDS, build_binary, build_slices
 from howsure.report.label_sections import build_label_section
 from howsure.report.masks import build_image_section, write_image_verdict
 from howsure.report.measurement import LimitSource, Sureness, measure_items
-from howsure.report.positive_class import THRESHOLDS, build_binary
 from howsure.report.report import Report, build_provenance
 from howsure.report.report_types import (
     SCHEMA,
@@ -36,7 +36,6 @@ from howsure.report.report_types import (
     build_curve_data,
 )
 from howsure.report.score_findings import find_all
-from howsure.report.slices import build_slices
 from howsure.report.summary import Summary
 from howsure.report.verdict import build_case, compute_guarantees, find_changes, write_verdict
 from howsure.report.views import (

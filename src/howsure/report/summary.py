@@ -17,11 +17,19 @@ from howsure.metrics.calibration_error import ClassBinSums
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import On, Score, choose_scores
-from howsure.report.details import Details, Question, build_details, build_question
 from howsure.report.focus import WHOLE, Focus
 from howsure.report.label_sections import LabelSums, merge_label_sums
 from howsure.report.masks import ImageSums, merge_image_sums
-from howsure.report.samples import OF_CASES, Samples, Shape, find_known_classes
+from howsure.report.samples import (
+    OF_CASES,
+    Details,
+    Question,
+    Samples,
+    Shape,
+    build_details,
+    build_question,
+    find_known_classes,
+)
 from howsure.report.sums import (
     ClassSums,
     Moments,

@@ -15,13 +15,13 @@ from howsure._core.frozen import frozen
 from howsure.predictions.read_options import Names, ReadOptions, choose_options
 from howsure.report import catalogue
 from howsure.report.catalogue import BOUNDED_SCORES
-from howsure.report.details import Details
 from howsure.report.evaluation import ReportRequest, build_report
 from howsure.report.focus import Focus
+from howsure.report.focus_sections import THRESHOLDS
 from howsure.report.measurement import Sureness
-from howsure.report.positive_class import THRESHOLDS
 from howsure.report.report import Report, list_versions
 from howsure.report.report_types import FindingData, Input, Provenance, Streamed
+from howsure.report.samples import Details
 from howsure.report.verdict import Finding
 from howsure.scale.parts import (
     Job,

@@ -25,9 +25,8 @@ from howsure.formats.files import load_reader, scan_piece
 from howsure.formats.location import Remote, group_files, is_remote, list_matching_files
 from howsure.predictions import Predictions
 from howsure.predictions.read_options import ReadOptions
-from howsure.report.details import Details, Question, build_part_details
 from howsure.report.focus import WHOLE, Focus
-from howsure.report.samples import Samples
+from howsure.report.samples import Details, Question, Samples, build_part_details
 from howsure.report.summary import Place, Summary, choose_scores
 from howsure.report.summary import merge_summaries as total
 from howsure.scale.store import PartResult, load_result, renumber, save_result

@@ -22,10 +22,9 @@ from howsure._core.checks import Array, InputError
 from howsure._core.frozen import frozen
 from howsure.metrics.calibration_error import ClassBinSums
 from howsure.predictions.images import Images
-from howsure.report.details import Details
 from howsure.report.label_sections import LabelSums
 from howsure.report.masks import ImageSums, move_to_file
-from howsure.report.samples import Shape
+from howsure.report.samples import Details, Shape
 from howsure.report.summary import Summary, SuspectSample, merge_summaries
 from howsure.report.sums import ClassSums, Moments
 from howsure.tallies.building import from_columns, to_columns
