@@ -13,7 +13,7 @@ from benchmarks import masks_stream
 
 import howsure as hs
 from howsure.policies import Policy
-from howsure.report import details
+from howsure.report import samples
 
 Run = Callable[..., str]
 
@@ -261,7 +261,7 @@ def test_a_stream_of_images_holds_few_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        details, "MAX_HELD_NUMBERS", 1000
+        samples, "MAX_HELD_NUMBERS", 1000
     )  # as for pixels that are too many to be held for limits
     peaks: list[int] = []
     for images in (24, 96):
