@@ -23,7 +23,7 @@ SAVED = [
     Platt(slope=np.ones(3), intercept=np.zeros(3)),
     Isotonic(x=np.linspace(0, 1, 3), y=np.linspace(0, 1, 3), start=np.arange(4)),
 ]
-FITTING = ("choice", "descent", "linear_fit", "softmax_fit", "structured_fit", "temperature_fit")
+FITTING = ("choice", "descent", "linear_fit", "softmax_fit")
 APPLY = """
 import sys
 import howsure as hs

@@ -17,7 +17,7 @@ _WHERE = {
     "MatrixScaling": "linear",
     "PerLabel": "per_label",
     "Platt": "logistic",
-    "StructuredScaling": "structured",
+    "StructuredScaling": "linear",
     "Temperature": "temperature",
     "VectorScaling": "linear",
 }
@@ -40,11 +40,15 @@ __all__ = [
 
 if TYPE_CHECKING:
     from howsure.calibrators.calibrator import Calibrator, Fitted, Identity
-    from howsure.calibrators.linear import Dirichlet, MatrixScaling, VectorScaling
+    from howsure.calibrators.linear import (
+        Dirichlet,
+        MatrixScaling,
+        StructuredScaling,
+        VectorScaling,
+    )
     from howsure.calibrators.logistic import Beta, Platt
     from howsure.calibrators.per_label import PerLabel
     from howsure.calibrators.step_functions import HistogramBinning, Isotonic
-    from howsure.calibrators.structured import StructuredScaling
     from howsure.calibrators.temperature import Temperature
 else:
 

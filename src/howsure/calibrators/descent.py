@@ -45,6 +45,7 @@ ROUGH_GOAL = 1e-4  # for a place to start from
 # Twice how much lower the loss may still be at the end, of many and of few samples.
 LARGE_LOSS_GOAL, EXACT_LOSS_GOAL = 4e-10, 1e-13
 MAX_DESCENT_STEPS = 400
+SHORTEST_STEP = 1e-10  # of the step of the model; if none was good until here, none is
 REMEMBERED_STEPS = 20  # steps whose change of the gradient is remembered
 # Samples for each parameter that a second derivative is made from, fewer where the start is near.
 CURVATURE_SAMPLES, NEAR_CURVATURE_SAMPLES = 50, 30
@@ -88,17 +89,31 @@ def find_temperature(
             raise InputError(
                 "grid holds temperatures that are not finite and above 0; remove them."
             )
-        measure = measure_per_pass if one_valley else measure_averaged
-        loss = [measure(preds, 1 / x)[0] for x in t.tolist()]
+        measure_on_grid = measure_per_pass if one_valley else measure_averaged
+        loss = [measure_on_grid(preds, 1 / x)[0] for x in t.tolist()]
         best = int(np.argmin(loss))
         return BestTemperature(temperature=float(t[best]), status="grid", loss=loss[best])
     values = stack_members(preds)
     # The first sample mostly settles that the rows are not flat, without a look at all.
     if _is_flat(values[:, :1]) and _is_flat(values):
         return BestTemperature(temperature=1.0, status="flat", loss=float(np.log(preds.k or 1)))
-    if one_valley:
-        return _find_convex(preds, low, high)
-    return _find_deepest_valley(preds, low, high)
+    if not one_valley:
+        return _find_deepest_valley(preds, low, high)
+    # Some samples, then all in single precision, show where to look: then one exact pass is mostly
+    # enough.
+    measure = partial(measure_per_pass, preds)
+    start, every = 1.0, preds.n // FIRST_GUESS_SAMPLES
+    if every > 1:
+        start = minimise_convex(partial(measure, every=every), 1 / high, 1 / low).b
+        quick = partial(measure, quick=True)
+        start = minimise_convex(quick, 1 / high, 1 / low, start=start, close=0.03).b
+    least = minimise_convex(measure, 1 / high, 1 / low, start=start)
+    # A low 1/T is a high T.
+    if least.at == "low":
+        return BestTemperature(temperature=high, status="upper", loss=least.loss)
+    if least.at == "high":
+        return BestTemperature(temperature=low, status="lower", loss=least.loss)
+    return BestTemperature(temperature=1 / least.b, status="interior", loss=least.loss)
 
 
 def _replace_ruled_out(preds: Predictions) -> Predictions:
@@ -194,24 +209,6 @@ def _compute_cumulants(z: Array, y: Ints, b: float) -> Floats:
 
 
 # ---- one valley
-
-
-def _find_convex(preds: Predictions, low: float, high: float) -> BestTemperature:
-    """Some samples, then all in single precision, show where to look: then one exact pass is mostly
-    enough.
-    """
-    measure = partial(measure_per_pass, preds)
-    start, every = 1.0, preds.n // FIRST_GUESS_SAMPLES
-    if every > 1:
-        start = minimise_convex(partial(measure, every=every), 1 / high, 1 / low).b
-        quick = partial(measure, quick=True)
-        start = minimise_convex(quick, 1 / high, 1 / low, start=start, close=0.03).b
-    least = minimise_convex(measure, 1 / high, 1 / low, start=start)
-    if least.at == "low":  # a low 1/T is a high T
-        return BestTemperature(temperature=high, status="upper", loss=least.loss)
-    if least.at == "high":
-        return BestTemperature(temperature=low, status="lower", loss=least.loss)
-    return BestTemperature(temperature=1 / least.b, status="interior", loss=least.loss)
 
 
 Place: TypeAlias = Literal["interior", "low", "high"]
@@ -425,52 +422,36 @@ def _descend(
             return Minimum(v=v, at=here, converged=True)  # the next step will do
         if size <= goal and (goal == ROUGH_GOAL or model.estimate_fall(here.gradient) <= enough):
             return Minimum(v=v, at=here, converged=True)
-        move = _search_line(problem, v, here, -model.multiply(here.gradient), dtype)
-        if move is None:
+        # The first of the steps 1, 1/2, ... after which the slope is at most half as steep upwards as
+        # it was downwards. The loss is convex, so slopes tell what losses would, and rounding hides
+        # them later.
+        step = -model.multiply(here.gradient)
+        fall = -float(np.vdot(here.gradient, step))
+        new, there, length = v, here, 1.0
+        while fall > 0 and length > SHORTEST_STEP:
+            new = v + length * step
+            there = measure_point(problem, new, dtype)
+            if float(np.vdot(there.gradient, step)) <= fall / 2:
+                break
+            length /= 2
+        else:
             if model.is_fresh:
                 break
             model.renew(problem, v)
             continue
-        ratio = float(np.abs(move.there.gradient).max()) / size
+        ratio = float(np.abs(there.gradient).max()) / size
         slow_steps = slow_steps + 1 if ratio > SLOW_RATIO else 0
         rounding = size < ROUNDING_GRADIENT or slow_steps >= MAX_SLOW_STEPS
         if dtype is np.float32 and ratio > SLOW_RATIO and rounding:
             break
-        model.add(move.v - v, move.there.gradient - here.gradient)
-        v, here = move.v, move.there
+        model.add(new - v, there.gradient - here.gradient)
+        v, here = new, there
         # A step that had to be cut short says that the model is wrong, whatever it gained.
-        slow = model.note_ratio(ratio if move.length > 0.25 else 2.0)
+        slow = model.note_ratio(ratio if length > 0.25 else 2.0)
         if slow or model.holds_at_point_only:
             model.renew(problem, v)
     converged = float(np.abs(here.gradient).max()) <= goal
     return Minimum(v=v, at=here, converged=converged)
-
-
-class LineMove(NamedTuple):
-    """Where a step led, the loss there, and which part of the step it was."""
-
-    v: Floats
-    there: LossPoint
-    length: float
-
-
-def _search_line(
-    problem: SoftmaxProblem, v: Floats, here: LossPoint, step: Floats, dtype: DTypeLike
-) -> LineMove | None:
-    """The first of the steps 1, 1/2, ... after which the slope is at most half as steep upwards as
-    it was downwards.
-
-    The loss is convex, so slopes tell what losses would, and rounding hides them later.
-    """
-    fall = -float(np.vdot(here.gradient, step))
-    length = 1.0
-    while length > 1e-10 and fall > 0:
-        new = v + length * step
-        there = measure_point(problem, new, dtype)
-        if float(np.vdot(there.gradient, step)) <= fall / 2:
-            return LineMove(v=new, there=there, length=length)
-        length /= 2
-    return None
 
 
 class CurvatureModel:

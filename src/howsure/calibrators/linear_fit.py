@@ -1,4 +1,6 @@
-"""Fitting linear maps of the logits: from a temperature to a vector to a matrix."""
+"""Fitting linear maps of the logits: from a temperature to a vector to a matrix; structured scaling
+from no change down.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +10,46 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.checks import Array, Floats, InputError
+from howsure._core.checks import Floats, InputError, Ints
 from howsure.calibrators.calibrator import (
     Fitted,
-    check_finite_logits,
     check_same_classes,
     check_samples,
     compute_shares,
-    read_mean_logits,
-    stack_members,
+    replace_values,
 )
-from howsure.calibrators.descent import GRADIENT_GOAL, ROUGH_GOAL, Minimum, minimise
-from howsure.calibrators.linear import Dirichlet, MatrixScaling, VectorScaling, takes_logits
+from howsure.calibrators.descent import (
+    GRADIENT_GOAL,
+    ROUGH_GOAL,
+    Minimum,
+    find_temperature,
+    minimise,
+)
+from howsure.calibrators.linear import (
+    Dirichlet,
+    MatrixScaling,
+    VectorScaling,
+    mix_with_uniform,
+    read_structured_logits,
+    takes_logits,
+)
 from howsure.calibrators.softmax_fit import (
     MAX_EXACT_PARAMETERS,
     SINGLE_PRECISION_LOGITS,
     DiagonalProblem,
     FitSamples,
     MatrixProblem,
-    compute_scores,
     measure_point,
 )
 from howsure.calibrators.temperature import Temperature
 from howsure.predictions import Predictions
-from howsure.predictions.columns import iterate_chunks
 
 START_SAMPLES = 4096  # of very many samples these show a temperature to start from
+# Of structured scaling:
+TEMPERATURE_BOUNDS = (1e-6, 1e6)
+SCALED_GRADIENT_GOAL = 1e-7
+MOST_STEPS = 2_000
+STEP_PAIRS = 20
 
 
 class Penalty(NamedTuple):
@@ -86,7 +102,7 @@ def fit_linear_map(
             "they never occur. Fit it on samples of all classes, or use l2.",
             stacklevel=3,
         )
-    data = _collect_samples(preds, log_probs=log_probs)
+    data = FitSamples.of(preds, log_probs=log_probs)
     parameters = None
     if start is not None:
         check_same_classes(preds, len(start.intercept), start.fitted, type(start).__name__)
@@ -101,7 +117,7 @@ def fit_linear_map(
 
     status = "converged" if least.converged else "stopped"
     warning = None
-    if not any(penalty) and _separates(data, least.v):
+    if not any(penalty) and data.is_separated_by(least.v):
         status = "separable"
         warning = (
             f"{what} gets all {preds.n:,} samples of the fit right, so its likelihood has no maximum "
@@ -124,23 +140,6 @@ def fit_linear_map(
         kind=kind,
     )
     return LinearFit(weight=weight, intercept=least.v[:, -1].copy(), fitted=fitted)
-
-
-def _collect_samples(preds: Predictions, *, log_probs: bool) -> FitSamples:
-    """Logits with a row for each class, labels and shares."""
-    if takes_logits(preds) and not log_probs:
-        values: Array = stack_members(preds)[0]
-        x: Array = np.empty(values.shape[::-1], values.dtype)
-        # Some samples at a time are turned faster than all at once.
-        for rows in iterate_chunks(*values.shape):
-            x[:, rows] = values[rows].T
-        check_finite_logits(x)
-    else:
-        x = np.empty((preds.k or 0, preds.n))
-        for rows, z in read_mean_logits(preds, log_probs=log_probs):
-            x[:, rows] = z
-    share = None if preds.weight is None else compute_shares(preds)
-    return FitSamples(x=x, y=preds.labels, share=share)
 
 
 def _fit_diagonal(
@@ -198,13 +197,122 @@ def _choose_cheaper(problem: DiagonalProblem | MatrixProblem, a: Floats, b: Floa
     return min((a, b), key=lambda v: measure_point(problem, v).loss)
 
 
-def _separates(data: FitSamples, v: Floats) -> bool:
-    """Whether the label scores above every other class in all samples."""
-    problem = (DiagonalProblem if v.shape[1] == 2 else MatrixProblem)(data=data, ridge=v, centre=v)
-    for x, y, _ in data.read_parts(len(v)):
-        scores, at = compute_scores(problem, v, x), np.arange(len(y))
-        own = scores[y, at]
-        scores[y, at] = -np.inf
-        if not (own > scores.max(axis=0)).all():
-            return False
-    return True
+# ---- structured scaling
+
+
+class StructuredFit(NamedTuple):
+    """The fitted map, with the record of the fit."""
+
+    weight: Floats
+    intercept: Floats
+    temperature: float
+    fitted: Fitted
+
+
+class StructuredProblem:
+    """The loss and its gradient; parameters are one vector: A, or its diagonal, and then b."""
+
+    def __init__(self, x: Floats, y: Ints, share: Floats, *, full: bool) -> None:
+        k, n = x.shape
+        self.x, self.y, self.share, self.full = x, y, share, full
+        self.rows: Ints = np.arange(n)
+        of_weight = np.full(k, k / n)
+        if full:
+            of_weight = np.full((k, k), k * (k - 1) / n)
+            np.fill_diagonal(of_weight, k / n)
+        self.price = np.concatenate((of_weight.reshape(-1), np.full(k, k / n)))
+
+    def split(self, v: Floats) -> tuple[Floats, Floats]:
+        """A, or its diagonal, and b."""
+        k = len(self.x)
+        weight = v[:-k].reshape(k, k) if self.full else v[:-k]
+        return weight, v[-k:]
+
+    def compute_probs(self, v: Floats) -> tuple[Floats, Floats]:
+        """Probabilities, shape (k, samples), and the negative log-likelihood of each sample."""
+        weight, intercept = self.split(v)
+        moved = weight @ self.x if self.full else weight[:, None] * self.x
+        z = self.x + moved + intercept[:, None]
+        z -= z.max(axis=0)
+        own = z[self.y, self.rows]
+        np.exp(z, out=z)
+        total = z.sum(axis=0)
+        z /= total
+        return z, np.log(total) - own
+
+    def measure(self, v: Floats) -> tuple[float, Floats]:
+        """The penalised loss and its gradient."""
+        p, nll = self.compute_probs(v)
+        p[self.y, self.rows] -= 1
+        p *= self.share
+        if self.full:
+            of_weight = (p @ self.x.T).reshape(-1)
+        else:
+            of_weight = np.einsum("ij,ij->i", p, self.x)
+        gradient = np.concatenate((of_weight, p.sum(axis=1))) + 2 * self.price * v
+        return float(self.share @ nll + self.price @ v**2), gradient
+
+    def measure_curvature(self, v: Floats) -> Floats:
+        """The diagonal of the second derivative."""
+        p, _ = self.compute_probs(v)
+        spread = p * (1 - p) * self.share
+        if self.full:
+            of_weight = (spread @ (self.x**2).T).reshape(-1)
+        else:
+            of_weight = np.einsum("ij,ij->i", spread, self.x**2)
+        return np.concatenate((of_weight, spread.sum(axis=1))) + 2 * self.price
+
+
+def fit_structured_map(preds: Predictions, *, full: bool) -> StructuredFit:
+    """Temperature, A and b with the least penalised loss."""
+    from scipy.optimize import minimize
+
+    check_samples(preds, "StructuredScaling")
+    k = preds.needs_vector("structured scaling")
+    z = np.empty((k, preds.n))
+    for rows, part in read_structured_logits(preds):
+        z[:, rows] = part
+    as_logits = replace_values(preds, "logits", z.T)
+    temperature = find_temperature(as_logits, "averaged", None, TEMPERATURE_BOUNDS).temperature
+    x = mix_with_uniform(z, float(temperature), preds.n)
+    problem = StructuredProblem(x, preds.labels, compute_shares(preds), full=full)
+
+    start = np.zeros(len(problem.price))
+    # In units of the curvature at the start all parameters have steps of like size.
+    unit = 1 / np.sqrt(problem.measure_curvature(start))
+
+    def measure_scaled(u: Floats) -> tuple[float, Floats]:
+        loss, gradient = problem.measure(u * unit)
+        return loss, gradient * unit
+
+    least = minimize(
+        measure_scaled,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options={
+            "maxcor": STEP_PAIRS,
+            "gtol": SCALED_GRADIENT_GOAL,
+            "ftol": 0.0,
+            "maxiter": MOST_STEPS,
+            "maxfun": 2 * MOST_STEPS,
+        },
+    )
+    v: Floats = np.asarray(least.x, dtype=np.float64) * unit
+    size = float(np.abs(measure_scaled(least.x)[1]).max())
+    status = "converged"
+    # Rounding may end the search a little earlier, which changes no digit that is shown.
+    if size > 10 * SCALED_GRADIENT_GOAL:
+        status = f"stopped at a gradient of {size:.2g}"
+        warnings.warn(
+            f"StructuredScaling {status}: its minimum was not reached. Temperature has one parameter.",
+            stacklevel=3,
+        )
+    weight, intercept = problem.split(v)
+    nll = float(problem.share @ problem.compute_probs(v)[1])
+    return StructuredFit(
+        weight=weight.copy(),
+        intercept=intercept.copy(),
+        temperature=float(temperature),
+        fitted=Fitted(status=status, n=preds.n, k=preds.k, class_names=preds.class_names, nll=nll),
+    )

@@ -189,7 +189,7 @@ def _fit_curves(preds: Predictions, what: str, features: Features, start: Floats
     for i in range(0, len(given), step):
         x = features(given[i : i + step].astype(np.float64))
         regressions = LogisticRegressions.of(x, came - i, share)
-        curves.append(_solve_rising(regressions, start[i : i + step]))
+        curves.append(regressions.solve_rising(start[i : i + step]))
     return np.concatenate(curves)
 
 
@@ -211,27 +211,6 @@ def fit_score_curves(scores: Floats, came: Ints, weight: Floats | None = None) -
     regressions = LogisticRegressions.of([scores / scale[:, None]], came, share, total)
     curves = regressions.solve(np.zeros((len(scores), 2)))
     return curves / np.stack((scale, np.ones(len(scale))), axis=1)
-
-
-def _solve_rising(regressions: LogisticRegressions, start: Floats) -> Floats:
-    """The best coefficients; with two features none of them negative.
-
-    The problem is convex with two signs, so one of the four choices of active bounds solves it.
-    """
-    v = regressions.solve(start)
-    if v.shape[1] < 3 or (v[:, :2] >= 0).all():
-        return v
-    below = np.flatnonzero((v[:, :2] < 0).any(axis=1))
-    least = np.full(len(below), np.inf)
-    for free in ([0], [1], list[int]()):
-        some = regressions.select(below, free)
-        part = some.solve(np.maximum(start[below][:, [*free, 2]], 0.0))
-        loss = some.compute_loss(part)
-        better = np.flatnonzero((part[:, :-1] >= 0).all(axis=1) & (loss < least))
-        v[below[better]] = 0.0
-        v[below[better][:, None], [*free, 2]] = part[better]
-        least[better] = loss[better]
-    return v
 
 
 @frozen(eq=False)
@@ -307,6 +286,26 @@ class LogisticRegressions:
             v = np.where(better[:, None], new, v)
             gradient = np.where(better[:, None], new_gradient, gradient)
             second = np.where(better[:, None, None], new_second, second)
+        return v
+
+    def solve_rising(self, start: Floats) -> Floats:
+        """The best coefficients; with two features none of them negative.
+
+        The problem is convex with two signs, so one of the four choices of active bounds solves it.
+        """
+        v = self.solve(start)
+        if v.shape[1] < 3 or (v[:, :2] >= 0).all():
+            return v
+        below = np.flatnonzero((v[:, :2] < 0).any(axis=1))
+        least = np.full(len(below), np.inf)
+        for free in ([0], [1], list[int]()):
+            some = self.select(below, free)
+            part = some.solve(np.maximum(start[below][:, [*free, 2]], 0.0))
+            loss = some.compute_loss(part)
+            better = np.flatnonzero((part[:, :-1] >= 0).all(axis=1) & (loss < least))
+            v[below[better]] = 0.0
+            v[below[better][:, None], [*free, 2]] = part[better]
+            least[better] = loss[better]
         return v
 
     def compute_loss(self, v: Floats) -> Floats:

@@ -17,7 +17,15 @@ from numpy.typing import DTypeLike
 
 from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
-from howsure.calibrators.calibrator import apply_softmax
+from howsure.calibrators.calibrator import (
+    apply_softmax,
+    check_finite_logits,
+    compute_shares,
+    read_mean_logits,
+    stack_members,
+)
+from howsure.calibrators.linear import takes_logits
+from howsure.predictions import Predictions
 from howsure.predictions.columns import iterate_chunks
 
 MAX_EXACT_PARAMETERS = 300  # up to here the whole second derivative is made
@@ -42,6 +50,23 @@ class FitSamples:
     x: Array
     y: Ints
     share: Floats | None
+
+    @classmethod
+    def of(cls, preds: Predictions, *, log_probs: bool) -> FitSamples:
+        """Those of predictions; `log_probs` normalises the logits."""
+        if takes_logits(preds) and not log_probs:
+            values: Array = stack_members(preds)[0]
+            x: Array = np.empty(values.shape[::-1], values.dtype)
+            # Some samples at a time are turned faster than all at once.
+            for rows in iterate_chunks(*values.shape):
+                x[:, rows] = values[rows].T
+            check_finite_logits(x)
+        else:
+            x = np.empty((preds.k or 0, preds.n))
+            for rows, z in read_mean_logits(preds, log_probs=log_probs):
+                x[:, rows] = z
+        share = None if preds.weight is None else compute_shares(preds)
+        return cls(x=x, y=preds.labels, share=share)
 
     def read_parts(
         self, width: int, dtype: DTypeLike = np.float64, every: int = 1
@@ -96,6 +121,18 @@ class FitSamples:
         most = size[:, 0] * self._largest if size.shape[1] == 1 else size @ self._largest
         return bool((most + np.abs(v[:, -1])).max() <= SAFE_EXPONENTS[np.dtype(dtype).itemsize])
 
+    def is_separated_by(self, v: Floats) -> bool:
+        """Whether the label scores above every other class in all samples."""
+        for x, y, _ in self.read_parts(len(v)):
+            scores = v[:, :1] * x if v.shape[1] == 2 else np.ascontiguousarray(v[:, :-1]) @ x
+            scores += v[:, -1:]
+            at = np.arange(len(y))
+            own = scores[y, at]
+            scores[y, at] = -np.inf
+            if not (own > scores.max(axis=0)).all():
+                return False
+        return True
+
     @property
     def quick_dtype(self) -> type[np.float32] | type[np.float64]:
         """The precision that is enough to show the way."""
@@ -143,7 +180,7 @@ def measure_point(problem: SoftmaxProblem, v: Floats, dtype: DTypeLike = np.floa
     return LossPoint(loss=nll + penalty, nll=nll, gradient=gradient)
 
 
-def compute_scores(problem: SoftmaxProblem, v: Array, x: Array) -> Array:
+def _compute_scores(problem: SoftmaxProblem, v: Array, x: Array) -> Array:
     """W z + b."""
     scores = problem.map_logits(v, x)
     scores += v[:, -1:]
@@ -151,7 +188,7 @@ def compute_scores(problem: SoftmaxProblem, v: Array, x: Array) -> Array:
 
 
 def _compute_probabilities(problem: SoftmaxProblem, v: Array, x: Array) -> Array:
-    scores = compute_scores(problem, v, x)
+    scores = _compute_scores(problem, v, x)
     apply_softmax(scores)
     return scores
 
@@ -285,7 +322,7 @@ class MatrixProblem:
         def multiply(d: Floats) -> Floats:
             out, narrow = np.zeros_like(d), d.astype(np.float32)
             for p, x, share in parts:
-                moved = compute_scores(self, narrow, x)
+                moved = _compute_scores(self, narrow, x)
                 moved -= np.einsum("ij,ij->j", p, moved)
                 moved *= p
                 out += self.pull_gradient(moved, share, x)
