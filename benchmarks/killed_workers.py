@@ -27,10 +27,9 @@ from typing import Any
 import numpy as np
 
 from howsure import InputError, workers
-from howsure.scale import parts
-from howsure.scale.many_files import gather
-from howsure.scale.parts import Job, Settings, expand_paths, load_or_summarise, plan_parts
-from howsure.scale.store import PartResult
+from howsure.scale import many_files
+from howsure.scale.many_files import Job, expand_paths, gather, plan_parts
+from howsure.scale.parts import PartResult, Settings, load_or_summarise
 
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
@@ -126,7 +125,7 @@ def main(args: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", type=int, default=1 << 17)
     given = parser.parse_args(args)
-    parts.PART_ROWS = given.rows
+    many_files.PART_ROWS = given.rows
     settings = Settings()
     job = plan_parts(expand_paths(given.files), settings)
     task = partial(load_or_summarise, settings=settings)

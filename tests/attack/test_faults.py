@@ -19,8 +19,8 @@ from attack.faults import Faults, run, watching
 from howsure import InputError, Predictions
 from howsure.cli import main
 from howsure.policies import DriftMonitor, OnlinePolicy, Policy
-from howsure.scale.many_files import gather
-from howsure.scale.parts import Settings, expand_paths, load_or_summarise, plan_parts
+from howsure.scale.many_files import expand_paths, gather, plan_parts
+from howsure.scale.parts import Settings, load_or_summarise
 from howsure.serving import stream
 from howsure.serving.stream import decide_file
 

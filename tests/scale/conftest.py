@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from howsure.scale import parts
-from howsure.scale.many_files import gather
-from howsure.scale.parts import Job, Settings, expand_paths, load_or_summarise, plan_parts
-from howsure.scale.store import PartResult
+from howsure.scale import many_files
+from howsure.scale.many_files import Job, expand_paths, gather, plan_parts
+from howsure.scale.parts import PartResult, Settings, load_or_summarise
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of 250 rows, so that little data makes many of them."""
-    monkeypatch.setattr(parts, "PART_ROWS", 250)
+    monkeypatch.setattr(many_files, "PART_ROWS", 250)
 
 
 @pytest.fixture

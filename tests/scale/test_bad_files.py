@@ -19,7 +19,7 @@ from howsure import InputError
 from howsure.cli import main
 from howsure.scale import many_files, parts
 from howsure.scale.many_files import gather
-from howsure.scale.store import PartResult
+from howsure.scale.parts import PartResult
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -20,7 +20,7 @@ import pytest
 import howsure as hs
 from howsure import InputError, workers
 from howsure.scale.many_files import gather
-from howsure.scale.store import PartResult
+from howsure.scale.parts import PartResult
 
 pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")

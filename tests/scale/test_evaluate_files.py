@@ -18,7 +18,7 @@ import howsure as hs
 from howsure import InputError, workers
 from howsure.formats import ReadOptions
 from howsure.scale.many_files import gather
-from howsure.scale.store import PartResult
+from howsure.scale.parts import PartResult
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -178,7 +178,7 @@ def test_progress_reaches_the_end(tables: list[Path], prepared: Prepared) -> Non
 def test_beyond_the_limit_the_compact_tally_is_offered(
     tables: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("howsure.scale.store.MAX_DISTINCT_SCORES", 1_000)
+    monkeypatch.setattr("howsure.scale.parts.MAX_DISTINCT_SCORES", 1_000)
     with pytest.raises(
         InputError, match=r"more than 1,000 distinct scores.*compact=True, --compact"
     ):

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.scale import store
+from howsure.scale import parts
 from howsure.scale.many_files import gather
-from howsure.scale.store import PartResult
+from howsure.scale.parts import PartResult
 
 pytest.importorskip("pyarrow")
 
@@ -105,8 +105,8 @@ def test_vectors_and_compact_tallies_come_back_as_they_were(
     for compact in (False, True):
         job, task = prepared(tmp_path / "a.npz", compact=compact)
         found = gather(job, task, map)
-        store.save_result(found, tmp_path / "s.npz")
-        back = store.load_result(tmp_path / "s.npz")
+        parts.save_result(found, tmp_path / "s.npz")
+        back = parts.load_result(tmp_path / "s.npz")
         assert back is not None
         assert equal(PartResult(found.parts, back.summary, back.skipped), found)
 
@@ -126,11 +126,11 @@ DRIVER = """
 import os, sys, time
 from functools import partial
 from howsure import workers
-from howsure.scale import parts
+from howsure.scale import many_files, parts
 from howsure.scale.many_files import gather
 from howsure.scale.parts import summarise, load_or_summarise
 folder, log, go, *files = sys.argv[1:]
-parts.PART_ROWS = 250
+many_files.PART_ROWS = 250
 
 def slow(part, settings):
     with open(log, "a") as f:
@@ -142,7 +142,7 @@ def slow(part, settings):
 
 parts.summarise = slow
 settings = parts.Settings()
-job = parts.plan_parts(parts.expand_paths(files), settings)
+job = many_files.plan_parts(many_files.expand_paths(files), settings)
 gather(job, partial(load_or_summarise, settings=settings, folder=folder), workers.threads(2))
 """
 

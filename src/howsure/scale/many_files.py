@@ -1,4 +1,4 @@
-"""evaluate_files(): plan the parts, map them to summaries, merge, report."""
+"""evaluate_files(): plan the parts of all files, map them to summaries, merge, report."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from pathlib import Path, PurePosixPath
 from howsure import workers
 from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
+from howsure.formats import arrow
+from howsure.formats.column_names import Plan, choose_values
+from howsure.formats.column_names import plan_parts as plan
+from howsure.formats.contents import Damaged
+from howsure.formats.files import load_reader
+from howsure.formats.location import group_files, list_matching_files
 from howsure.predictions.read_options import Names, ReadOptions, choose_options
 from howsure.report import catalogue
 from howsure.report.catalogue import BOUNDED_SCORES
@@ -20,23 +26,26 @@ from howsure.report.focus import Focus
 from howsure.report.focus_sections import THRESHOLDS
 from howsure.report.measurement import Sureness
 from howsure.report.report import Report, list_versions
-from howsure.report.report_types import FindingData, Input, Provenance, Streamed
+from howsure.report.report_types import Input, Provenance, Streamed
 from howsure.report.samples import Details
 from howsure.report.verdict import Finding
 from howsure.scale.parts import (
-    Job,
     Partition,
+    PartResult,
     Settings,
     answer_question,
-    expand_paths,
+    find_source,
     find_stored,
     find_unstreamed,
     load_or_summarise,
-    plan_parts,
+    merge_results,
+    read_file_state,
 )
-from howsure.scale.store import PartResult, merge_results
 from howsure.workers import Map
 
+PART_ROWS = 1 << 20  # of a part, where the file can be read in pieces
+MAX_PARTS = 1000  # a larger job has larger parts instead of many more
+NARROW_KINDS = ("confidence", "logprob")  # one number per row
 WAITING_ROWS = 1 << 22  # rows of waiting summaries, before they are merged into the large one
 MAX_THREADS = 8  # more do not help: the driver merges
 
@@ -150,16 +159,148 @@ def evaluate_files(
     # What only single samples tell is asked once the first reading says what to look for.
     again = partial(answer_question, settings=settings)
     summary = replace(result.summary, details=_read_again(result, job, again, mapped, progress))
-    streamed, notices = _describe_stream(result, job, resumed, summary.left_out())
-    asked = ReportRequest(
-        sure,
-        _describe_origin(job, sure, command),
-        notices=notices,
-        streamed=streamed,
-        thresholds=thresholds,
-        threshold=threshold,
+    asked = _describe_run(
+        result, job, sure, left_out=summary.left_out(), resumed=resumed, command=command
     )
-    return build_report(summary, asked)
+    return build_report(summary, replace(asked, thresholds=thresholds, threshold=threshold))
+
+
+# Planning.
+
+
+@frozen
+class Job:
+    """All parts, the files in the order in which they were given, and the files that could not be
+    opened.
+    """
+
+    files: tuple[str, ...]
+    parts: tuple[Partition, ...]
+    skipped: tuple[str, ...]
+
+
+@frozen
+class SourceFile:
+    """A file that was opened: its state, and where it can be read in pieces, the rows of each and
+    the columns of the parts.
+    """
+
+    path: str
+    size: int
+    stamp: str
+    pieces: tuple[int, ...] | None = None
+    plan: Plan | None = None
+
+
+def expand_paths(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Every file once, patterns filled in."""
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not given:
+        raise InputError("no file is given; name at least one.")
+    files: list[str] = []
+    for path in given:
+        files += list_matching_files(os.fspath(path))
+    return list(group_files(files))
+
+
+def plan_parts(files: Sequence[str], settings: Settings) -> Job:
+    """The parts of all files; what can be known without reading rows is checked here."""
+    opened: dict[int, SourceFile] = {}
+    skipped: list[str] = []
+    for number, path in enumerate(files):
+        try:
+            opened[number] = _open_source(path, settings)
+        except Damaged as e:
+            if not settings.skip_corrupt:
+                raise
+            skipped.append(str(e))
+    _check_alike(list(opened.values()))
+    total = sum(sum(file.pieces or ()) for file in opened.values())
+    # Rounded up: MAX_PARTS parts of this size hold all rows.
+    rows = max(PART_ROWS, -(-total // MAX_PARTS))
+    parts: list[Partition] = []
+    for number, file in opened.items():
+        parts += _cut_file(file, number, first_index=len(parts), rows=rows)
+    if not parts:
+        raise InputError(
+            "none of the files has rows that can be read; at least one sample is needed."
+        )
+    return Job(files=tuple(files), parts=tuple(parts), skipped=tuple(skipped))
+
+
+def _open_source(path: str, settings: Settings) -> SourceFile:
+    place = find_source(path)
+    size, stamp = read_file_state(path)
+    if load_reader(place) is not arrow:
+        return SourceFile(path=path, size=size, stamp=stamp)
+    outline = arrow.read_outline(place)
+    parts = plan(outline.contents, settings.options)
+    if "split" in parts and settings.options.split is None:
+        raise InputError(
+            f"{place.name} has a column split; say which one is wanted with split= or --split."
+        )
+    # The kind of the values stands under "", so that files of two kinds are not alike.
+    used: Plan = {"": (choose_values(parts, settings.options),)}
+    used |= {part: names for part, names in parts.items() if part != "class_names"}
+    return SourceFile(path=path, size=size, stamp=stamp, pieces=outline.pieces, plan=used)
+
+
+def _check_alike(files: Sequence[SourceFile]) -> None:
+    """Tables must have the same columns for the same parts; arrays are compared when they are read."""
+    tables = [file for file in files if file.plan is not None]
+    for file in tables[1:]:
+        first, here = tables[0].plan or {}, file.plan or {}
+        for part in [*first, *here]:
+            if first.get(part) != here.get(part):
+                ours, theirs = _describe_columns(first.get(part)), _describe_columns(here.get(part))
+                raise InputError(
+                    f"{file.path} has {theirs} for {part or 'the values'}, {tables[0].path} has {ours}; "
+                    "evaluate files with the same columns together."
+                )
+
+
+def _describe_columns(names: tuple[str, ...] | None) -> str:
+    if names is None:
+        return "nothing"
+    if len(names) == 1:
+        return names[0]
+    return f"{names[0]} … {names[-1]} ({len(names)} columns)"
+
+
+def _cut_file(file: SourceFile, number: int, *, first_index: int, rows: int) -> list[Partition]:
+    """Runs of pieces with about so many rows each."""
+    whole = Partition(
+        index=first_index,
+        file=number,
+        path=file.path,
+        size=file.size,
+        stamp=file.stamp,
+        bytes=file.size,
+    )
+    if file.pieces is None:
+        return [whole]
+    parts: list[Partition] = []
+    start, first, total = 0, 0, max(1, sum(file.pieces))
+    narrow = file.plan is not None and file.plan[""][0] in NARROW_KINDS
+    for stop in range(1, len(file.pieces) + 1):
+        here = sum(file.pieces[start:stop])
+        if here and (here >= rows or stop == len(file.pieces)):
+            part = replace(
+                whole,
+                index=first_index + len(parts),
+                bytes=file.size * here // total,
+                start=start,
+                stop=stop,
+                first=first,
+                rows=here,
+                narrow=narrow,
+            )
+            parts.append(part)
+            start, first = stop, first + here
+    return parts
+
+
+# Running.
 
 
 def gather(
@@ -244,10 +385,32 @@ def _read_again(
     return second.details if len(second.parts) == len(job.parts) else None
 
 
-def _describe_stream(
-    result: PartResult, job: Job, resumed: int, left_out: dict[str, str]
-) -> tuple[Streamed, list[FindingData]]:
-    """How the report was made, and what keeps it from being about all rows."""
+def _describe_run(
+    result: PartResult,
+    job: Job,
+    sure: Sureness,
+    *,
+    left_out: dict[str, str],
+    resumed: int,
+    command: str | None,
+) -> ReportRequest:
+    """Which files the report is about, how it was made, and what keeps it from being about all
+    rows.
+    """
+    parts = {part.path: part for part in job.parts}
+    inputs: list[Input] = []
+    for path in job.files:
+        part = parts.get(path)
+        if part is not None:
+            name = PurePosixPath(path).name
+            inputs.append({"file": name, "bytes": part.size, "modified": part.stamp})
+    origin: Provenance = {
+        "inputs": inputs,
+        "command": command,
+        "seed": sure.seed,
+        "level": sure.level,
+        "versions": list_versions(),
+    }
     read, of = len(result.parts), len(job.parts)
     skipped = [*job.skipped, *result.skipped]
     streamed: Streamed = {
@@ -266,24 +429,8 @@ def _describe_stream(
     if skipped:
         text = f"Left out because it cannot be read: {'; '.join(skipped)}"
         findings.append(Finding("skipped", text, {"skipped": len(skipped)}, ""))
-    return streamed, [finding.json() for finding in findings]
-
-
-def _describe_origin(job: Job, sure: Sureness, command: str | None) -> Provenance:
-    parts = {part.path: part for part in job.parts}
-    inputs: list[Input] = []
-    for path in job.files:
-        part = parts.get(path)
-        if part is not None:
-            name = PurePosixPath(path).name
-            inputs.append({"file": name, "bytes": part.size, "modified": part.stamp})
-    return {
-        "inputs": inputs,
-        "command": command,
-        "seed": sure.seed,
-        "level": sure.level,
-        "versions": list_versions(),
-    }
+    notices = [finding.json() for finding in findings]
+    return ReportRequest(sure, origin, notices=notices, streamed=streamed)
 
 
 __all__ = ["Progress", "evaluate_files", "gather"]

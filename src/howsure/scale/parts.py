@@ -1,43 +1,58 @@
-"""The parts that files fall into: how they are planned, named, read, and summarised."""
+"""A part of a job: how it is named, read and summarised; its result merges with those of other
+parts, whichever worker made them, and is kept on disk.
+
+On disk it is arrays and JSON in one npz file that appears whole or not at all. Nothing in it is
+code.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Sequence
+import zipfile
+import zlib
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import reduce
 from pathlib import Path
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
-from howsure._core.atomic import check_readable
-from howsure._core.checks import InputError
+import numpy as np
+
+from howsure._core import strict_json
+from howsure._core.atomic import check_readable, replace_file
+from howsure._core.checks import Array, InputError
 from howsure._core.frozen import frozen
-from howsure._core.strict_json import dump_canonical
 from howsure._core.version import __version__
 from howsure.formats import arrow
-from howsure.formats.column_names import Plan, choose_values
-from howsure.formats.column_names import plan_parts as plan
 from howsure.formats.contents import Damaged
 from howsure.formats.files import load_reader, scan_piece
-from howsure.formats.location import Remote, group_files, is_remote, list_matching_files
+from howsure.formats.location import Remote, is_remote
+from howsure.metrics.calibration_error import ClassBinSums
 from howsure.predictions import Predictions
+from howsure.predictions.images import Images
 from howsure.predictions.read_options import ReadOptions
 from howsure.report.focus import WHOLE, Focus
-from howsure.report.samples import Details, Question, Samples, build_part_details
-from howsure.report.summary import Place, Summary, choose_scores
-from howsure.report.summary import merge_summaries as total
-from howsure.scale.store import PartResult, load_result, renumber, save_result
+from howsure.report.label_sections import LabelSums
+from howsure.report.masks import ImageSums, move_to_file
+from howsure.report.samples import Details, Question, Samples, Shape, build_part_details
+from howsure.report.summary import Place, Summary, SuspectSample, choose_scores, merge_summaries
+from howsure.report.sums import ClassSums, Moments
+from howsure.tallies.building import from_columns, to_columns
+from howsure.tallies.tally import Tally
 
-PART_ROWS = 1 << 20  # of a part, where the file can be read in pieces
-MAX_PARTS = 1000  # a larger job has larger parts instead of many more
-NARROW_KINDS = ("confidence", "logprob")  # one number per row
 LOG_OPTIONS = ("format", "percent", "no_answer", "drop_outside")  # of `ReadOptions`
 MERGE_FANOUT = 8  # summaries of runs that are kept before they are merged
 # Rows that are looked at together: of vectors, and of one number per row.
 VECTOR_ROWS, NARROW_ROWS = 1 << 14, 1 << 20
+# Distinct scores of all tallies together; about 400 MB of float32 scores.
+MAX_DISTINCT_SCORES = 32_000_000
+CLASS_COLUMNS = ("keys", "count", "given", "hits", "claim", "scored", "pairs", "pair_claim")
+CELL_COLUMNS = ("claim", "true")
+LABEL_TALLIES = ("present", "trusted")
+IMAGE_COLUMNS = ("unit", "dice", "predicted", "true")
+DAMAGE_ERRORS = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 T = TypeVar("T")
 
 
@@ -81,34 +96,7 @@ class Partition:
         """A name that changes with the file, with the rows, and with what is asked of them."""
         # The version is among the settings, so another howsure finds nothing of ours.
         who = [self.path, self.size, self.stamp, self.start, self.stop, asdict(settings)]
-        return hashlib.sha256(dump_canonical(who).encode()).hexdigest()[:32]
-
-
-@frozen
-class Job:
-    """All parts, the files in the order in which they were given, and the files that could not be
-    opened.
-    """
-
-    files: tuple[str, ...]
-    parts: tuple[Partition, ...]
-    skipped: tuple[str, ...]
-
-
-# Planning.
-
-
-@frozen
-class SourceFile:
-    """A file that was opened: its state, and where it can be read in pieces, the rows of each and
-    the columns of the parts.
-    """
-
-    path: str
-    size: int
-    stamp: str
-    pieces: tuple[int, ...] | None = None
-    plan: Plan | None = None
+        return hashlib.sha256(strict_json.dump_canonical(who).encode()).hexdigest()[:32]
 
 
 def find_source(path: str) -> Path:
@@ -123,114 +111,6 @@ def read_file_state(path: str) -> tuple[int, str]:
         return remote.stat().st_size, remote.stamp()
     state = check_readable(path).stat()
     return state.st_size, str(state.st_mtime_ns)
-
-
-def expand_paths(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
-    """Every file once, patterns filled in."""
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    if not given:
-        raise InputError("no file is given; name at least one.")
-    files: list[str] = []
-    for path in given:
-        files += list_matching_files(os.fspath(path))
-    return list(group_files(files))
-
-
-def plan_parts(files: Sequence[str], settings: Settings) -> Job:
-    """The parts of all files; what can be known without reading rows is checked here."""
-    opened: dict[int, SourceFile] = {}
-    skipped: list[str] = []
-    for number, path in enumerate(files):
-        try:
-            opened[number] = _open_source(path, settings)
-        except Damaged as e:
-            if not settings.skip_corrupt:
-                raise
-            skipped.append(str(e))
-    _check_alike(list(opened.values()))
-    total = sum(sum(file.pieces or ()) for file in opened.values())
-    # Rounded up: MAX_PARTS parts of this size hold all rows.
-    rows = max(PART_ROWS, -(-total // MAX_PARTS))
-    parts: list[Partition] = []
-    for number, file in opened.items():
-        parts += _cut_file(file, number, first_index=len(parts), rows=rows)
-    if not parts:
-        raise InputError(
-            "none of the files has rows that can be read; at least one sample is needed."
-        )
-    return Job(files=tuple(files), parts=tuple(parts), skipped=tuple(skipped))
-
-
-def _open_source(path: str, settings: Settings) -> SourceFile:
-    place = find_source(path)
-    size, stamp = read_file_state(path)
-    if load_reader(place) is not arrow:
-        return SourceFile(path=path, size=size, stamp=stamp)
-    outline = arrow.read_outline(place)
-    parts = plan(outline.contents, settings.options)
-    if "split" in parts and settings.options.split is None:
-        raise InputError(
-            f"{place.name} has a column split; say which one is wanted with split= or --split."
-        )
-    # The kind of the values stands under "", so that files of two kinds are not alike.
-    used: Plan = {"": (choose_values(parts, settings.options),)}
-    used |= {part: names for part, names in parts.items() if part != "class_names"}
-    return SourceFile(path=path, size=size, stamp=stamp, pieces=outline.pieces, plan=used)
-
-
-def _check_alike(files: Sequence[SourceFile]) -> None:
-    """Tables must have the same columns for the same parts; arrays are compared when they are read."""
-    tables = [file for file in files if file.plan is not None]
-    for file in tables[1:]:
-        first, here = tables[0].plan or {}, file.plan or {}
-        for part in [*first, *here]:
-            if first.get(part) != here.get(part):
-                ours, theirs = _describe_columns(first.get(part)), _describe_columns(here.get(part))
-                raise InputError(
-                    f"{file.path} has {theirs} for {part or 'the values'}, {tables[0].path} has {ours}; "
-                    "evaluate files with the same columns together."
-                )
-
-
-def _describe_columns(names: tuple[str, ...] | None) -> str:
-    if names is None:
-        return "nothing"
-    if len(names) == 1:
-        return names[0]
-    return f"{names[0]} … {names[-1]} ({len(names)} columns)"
-
-
-def _cut_file(file: SourceFile, number: int, *, first_index: int, rows: int) -> list[Partition]:
-    """Runs of pieces with about so many rows each."""
-    whole = Partition(
-        index=first_index,
-        file=number,
-        path=file.path,
-        size=file.size,
-        stamp=file.stamp,
-        bytes=file.size,
-    )
-    if file.pieces is None:
-        return [whole]
-    parts: list[Partition] = []
-    start, first, total = 0, 0, max(1, sum(file.pieces))
-    narrow = file.plan is not None and file.plan[""][0] in NARROW_KINDS
-    for stop in range(1, len(file.pieces) + 1):
-        here = sum(file.pieces[start:stop])
-        if here and (here >= rows or stop == len(file.pieces)):
-            part = replace(
-                whole,
-                index=first_index + len(parts),
-                bytes=file.size * here // total,
-                start=start,
-                stop=stop,
-                first=first,
-                rows=here,
-                narrow=narrow,
-            )
-            parts.append(part)
-            start, first = stop, first + here
-    return parts
 
 
 # What is made of a part.
@@ -267,7 +147,7 @@ def summarise(part: Partition, settings: Settings) -> PartResult:
             preds, place, settings.scores, settings.focus, compact=settings.compact
         )
 
-    summary, skipped = _read_part(part, settings, make, total)
+    summary, skipped = _read_part(part, settings, make, merge_summaries)
     return PartResult(parts=frozenset((part.index,)), summary=summary, skipped=skipped)
 
 
@@ -366,3 +246,230 @@ def _fetch(path: str) -> Generator[Path]:
         copy = Path(folder) / place.name
         Remote(path).fetch(copy)
         yield copy
+
+
+# Results of parts.
+
+
+@frozen(eq=False)
+class PartResult:
+    """Which parts, their summary or, of a second reading, their details, and what of them could not
+    be read.
+    """
+
+    parts: frozenset[int]
+    summary: Summary | None
+    skipped: tuple[str, ...] = ()
+    details: Details | None = None
+
+    @property
+    def size(self) -> int:
+        """Numbers that take memory and become fewer by merging."""
+        size = 0
+        if self.summary is not None:
+            size += self.summary.size
+        if self.details is not None:
+            size += self.details.size
+        return size
+
+    def __add__(self, other: PartResult) -> PartResult:
+        return merge_results([self, other])
+
+
+def merge_results(results: Sequence[PartResult]) -> PartResult:
+    """All parts of all of them; a part that is in two of them is refused, for it would count twice."""
+    # Clusters repeat tasks whose worker died; a result must not be counted a second time.
+    parts = frozenset[int]().union(*(result.parts for result in results))
+    if len(parts) < sum(len(result.parts) for result in results):
+        raise InputError(
+            "some part of the data is in two overlapping sums; run the evaluation again."
+        )
+    summaries = [result.summary for result in results if result.summary is not None]
+    details = [result.details for result in results if result.details is not None]
+    skipped: list[str] = []
+    for result in results:
+        skipped += result.skipped
+    return PartResult(
+        parts=parts,
+        summary=check_size(merge_summaries(summaries)) if summaries else None,
+        skipped=tuple(skipped),
+        details=reduce(Details.__add__, details) if details else None,
+    )
+
+
+def check_size(s: Summary) -> Summary:
+    """Return `s`; raise if it has grown beyond what is kept exactly."""
+    if s.size <= MAX_DISTINCT_SCORES:
+        return s
+    raise InputError(
+        f"these data have more than {MAX_DISTINCT_SCORES:,} distinct scores, too many to keep exactly "
+        "in bounded memory; ask for the compact tally, which gives certified bounds (compact=True, "
+        "--compact), or for fewer scores."
+    )
+
+
+def renumber(result: PartResult, part: int, file: int) -> PartResult:
+    """One part under another number, as when files were added since it was stored."""
+    parts = frozenset((part,))
+    summary = result.summary
+    if summary is None:
+        return replace(result, parts=parts)
+    images = None if summary.images is None else move_to_file(summary.images, file)
+    suspects = tuple(suspect._replace(file=file) for suspect in summary.suspects)
+    files = {file: summary.n}
+    moved = replace(summary, files=files, suspects=suspects, images=images)
+    return replace(result, parts=parts, summary=moved)
+
+
+# On disk.
+
+
+def save_result(result: PartResult, path: Path) -> None:
+    """Write one part."""
+    arrays: dict[str, Array] = {}
+    plain: dict[str, object] = {"skipped": result.skipped, "summary": None}
+    if result.summary is not None:
+        plain["summary"] = _split_summary(result.summary, arrays)
+    text = strict_json.dump_line(strict_json.encode(plain, _refuse_class))
+    arrays["json"] = np.frombuffer(text.encode(), np.uint8)
+    with replace_file(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def load_result(path: Path) -> PartResult | None:
+    """What was written; None where there is nothing or where it is not whole, so that the part is
+    done again.
+    """
+    if not path.exists():
+        return None
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            plain: Any = strict_json.decode(
+                strict_json.loads(file["json"].tobytes()), _refuse_class
+            )
+            summary = None
+            if plain["summary"] is not None:
+                summary = _join_summary(plain["summary"], file)
+            return PartResult(parts=frozenset(), summary=summary, skipped=tuple(plain["skipped"]))
+    except DAMAGE_ERRORS:
+        return None
+
+
+def _refuse_class(name: str) -> type:
+    raise InputError(f"{name!r} is no part of a summary")
+
+
+def _split_summary(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:
+    """JSON of everything but the arrays, which go into `arrays`."""
+    tallies: dict[str, Tally | None] = {f"score.{name}": t for name, t in s.tallies.items()}
+    tallies |= {"uncertainty": s.uncertainty, "positive": s.positive}
+    slices: list[list[str]] = []
+    for column, values in s.slices.items():
+        for name, t in values.items():
+            tallies[f"slice.{len(slices)}"] = t
+            slices.append([column, name])
+    if s.classes is not None:
+        arrays |= {f"classes.{name}": getattr(s.classes, name) for name in CLASS_COLUMNS}
+    if s.cells is not None:
+        arrays |= {f"cells.{name}": getattr(s.cells, name) for name in CELL_COLUMNS}
+    if s.sample is not None:
+        arrays["sample"] = s.sample
+    if s.labels is not None:
+        for kind in LABEL_TALLIES:
+            tallies |= {f"{kind}.{i}": t for i, t in enumerate(getattr(s.labels, kind))}
+        arrays |= {"labels.by_wrong": s.labels.by_wrong, "labels.both": s.labels.both}
+    if s.images is not None:
+        images = s.images.images
+        arrays |= {f"images.{name}": getattr(images, name) for name in IMAGE_COLUMNS}
+        arrays |= {f"images.score.{name}": a for name, a in images.scores.items()}
+        arrays["images.place"] = s.images.place
+        arrays["images.names"] = images.names.astype(str)
+        arrays |= {f"images.map.{file}.{row}": a for (file, row), a in s.images.maps.items()}
+    flags: dict[str, object] = {}
+    for name, t in tallies.items():
+        if t is not None:
+            arrays |= {f"tally.{name}.{column}": a for column, a in to_columns(t).items()}
+            flags[name] = {"approximate": t.approximate, "weighted": t.weighted}
+    return {
+        "shape": s.shape,
+        "n": s.n,
+        "suspects": s.suspects,
+        "slices": slices,
+        "columns": list(s.slices),
+        "compact": s.compact,
+        "foreground": None if s.images is None else s.images.images.classes,
+        "alone": None if s.labels is None else s.labels.alone,
+        "cells": None if s.cells is None else [s.cells.weight, s.cells.k],
+        "tallies": flags,
+        "losses": {name: list(m) for name, m in s.losses.items()},
+    }
+
+
+def _join_summary(plain: dict[str, Any], file: Mapping[str, Array]) -> Summary:
+    kind, k, samples, names, grouped, weighted, positive, labels = plain["shape"]
+    class_names = None if names is None else tuple(names)
+    label_names = None if labels is None else tuple(labels)
+    tallies: dict[str, Tally] = {}
+    for name, flags in plain["tallies"].items():
+        columns = _pick(file, f"tally.{name}.")
+        tallies[name] = from_columns(columns, flags["approximate"], weighted=flags["weighted"])
+    slices: dict[str, dict[str, Tally]] = {column: {} for column in plain["columns"]}
+    for i, (column, name) in enumerate(plain["slices"]):
+        slices[column][name] = tallies[f"slice.{i}"]
+    classes = cells = label_sums = image_sums = None
+    if "classes.keys" in file:
+        classes = ClassSums(**{name: file[f"classes.{name}"] for name in CLASS_COLUMNS})
+    if plain["cells"] is not None:
+        weight, cell_classes = plain["cells"]
+        cells = ClassBinSums(file["cells.claim"], file["cells.true"], weight, cell_classes)
+    if label_names is not None:
+        n = range(len(label_names))
+        label_sums = LabelSums(
+            label_names,
+            tuple(tallies[f"present.{i}"] for i in n),
+            tuple(tallies[f"trusted.{i}"] for i in n),
+            file["labels.by_wrong"],
+            file["labels.both"],
+            alone=plain["alone"],
+        )
+    if plain["foreground"] is not None:
+        maps: dict[tuple[int, int], Array] = {}
+        for key, values in _pick(file, "images.map.").items():
+            number, row = key.split(".")
+            maps[int(number), int(row)] = values
+        images = Images(
+            classes=tuple(plain["foreground"]),
+            scores=_pick(file, "images.score."),
+            **{name: file[f"images.{name}"] for name in ("names", *IMAGE_COLUMNS)},
+        )
+        image_sums = ImageSums(images, file["images.place"], maps)
+    return Summary(
+        shape=Shape(
+            kind=kind,
+            k=k,
+            samples=samples,
+            class_names=class_names,
+            grouped=grouped,
+            weighted=weighted,
+            positive=positive,
+            labels=label_names,
+        ),
+        files={0: plain["n"]},
+        tallies=_pick(tallies, "score."),
+        uncertainty=tallies.get("uncertainty"),
+        positive=tallies.get("positive"),
+        losses={name: Moments(*m) for name, m in plain["losses"].items()},
+        classes=classes,
+        cells=cells,
+        sample=file.get("sample"),
+        suspects=tuple(SuspectSample(*s) for s in plain["suspects"]),
+        slices=slices,
+        compact=plain["compact"],
+        labels=label_sums,
+        images=image_sums,
+    )
+
+
+def _pick(values: Mapping[str, T], prefix: str) -> dict[str, T]:
+    """The entries whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): values[name] for name in values if name.startswith(prefix)}
