@@ -7,8 +7,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from howsure._core.atomic import replace_file
 from howsure._core.checks import InputError, need
+from howsure._core.file_access import replace_file
 from howsure.calibrators.linear import list_operators
 
 if TYPE_CHECKING:

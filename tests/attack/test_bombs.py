@@ -12,7 +12,7 @@ from benchmarks.attack.logs import LOGS, SAMPLE, archive
 
 import howsure as hs
 from howsure import InputError, Predictions
-from howsure._core.budget import FREE_BYTES, Budget, read_allowed_bytes
+from howsure._core.file_access import FREE_BYTES, Budget, read_allowed_bytes
 from howsure.policies import Policy
 
 MEGABYTES = 600  # torch and pyarrow take up to 300 when they are only imported

@@ -6,7 +6,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 import howsure as hs
-from howsure._core.progress import StagedJob, listener
+from howsure._core.text import StagedJob, listener
 
 
 @pytest.fixture

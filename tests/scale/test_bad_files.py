@@ -194,7 +194,7 @@ def test_a_full_disk_leaves_nothing_half_written(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("howsure._core.atomic.os.fsync", full)
+    monkeypatch.setattr("howsure._core.file_access.os.fsync", full)
     code, out, err = run(
         *map(str, tables), "--resume", str(tmp_path / "done"), "-o", str(tmp_path / "report.json")
     )

@@ -177,6 +177,6 @@ def test_a_packed_file_that_is_cut_or_too_large_is_refused(
         read(tmp_path / "cut.csv.gz")
     (tmp_path / "a.csv.gz").write_bytes(raw)
     assert read(tmp_path / "a.csv.gz").n == 100_000
-    monkeypatch.setattr("howsure._core.budget.FREE_BYTES", 1 << 16)
+    monkeypatch.setattr("howsure._core.file_access.FREE_BYTES", 1 << 16)
     with pytest.raises(InputError, match="would unpack to"):
         read(tmp_path / "a.csv.gz")

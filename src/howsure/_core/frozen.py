@@ -10,50 +10,47 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import Field, FrozenInstanceError, dataclass, field
-from typing import Any, ClassVar, Protocol, TypeVar, dataclass_transform, overload
+from typing import Any, ClassVar, TypeVar, dataclass_transform, overload
 
 C = TypeVar("C")
 
 
-class _Record(Protocol):
+class _SharedMethods:
+    """What every frozen class gets, but for what it defines itself."""
+
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
+    def __setattr__(self, name: str, value: object) -> None:
+        # `__init__` sets each field once; nothing is set after it.
+        if name in self.__dict__ or name not in self.__dataclass_fields__:
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        self.__dict__[name] = value
 
-def _set_once(self: _Record, name: str, value: object) -> None:
-    """`__init__` sets each field once; nothing is set after it."""
-    if name in self.__dict__ or name not in self.__dataclass_fields__:
-        raise FrozenInstanceError(f"cannot assign to field {name!r}")
-    self.__dict__[name] = value
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
 
+    def __repr__(self) -> str:
+        shown: list[str] = []
+        for name, f in self.__dataclass_fields__.items():
+            if f.repr:
+                shown.append(f"{name}={getattr(self, name)!r}")
+        return f"{type(self).__qualname__}({', '.join(shown)})"
 
-def _refuse_delete(self: _Record, name: str) -> None:  # noqa: ARG001
-    raise FrozenInstanceError(f"cannot delete field {name!r}")
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return _list_values(self) == _list_values(other)
 
-
-def _show_fields(self: _Record) -> str:
-    shown: list[str] = []
-    for name, f in self.__dataclass_fields__.items():
-        if f.repr:
-            shown.append(f"{name}={getattr(self, name)!r}")
-    return f"{type(self).__qualname__}({', '.join(shown)})"
-
-
-def _list_values(self: _Record) -> tuple[object, ...]:
-    return tuple(getattr(self, name) for name in self.__dataclass_fields__)
-
-
-def _compare_fields(self: _Record, other: _Record) -> bool:
-    if type(self) is not type(other):
-        return NotImplemented
-    return _list_values(self) == _list_values(other)
+    def __hash__(self) -> int:
+        return hash(_list_values(self))
 
 
-def _hash_fields(self: _Record) -> int:
-    return hash(_list_values(self))
+def _list_values(record: Any) -> tuple[object, ...]:
+    return tuple(getattr(record, name) for name in record.__dataclass_fields__)
 
 
-SHARED_METHODS = {"__setattr__": _set_once, "__delattr__": _refuse_delete, "__repr__": _show_fields}
-EQUALITY_METHODS = {"__eq__": _compare_fields, "__hash__": _hash_fields}
+SHARED_METHODS = ("__setattr__", "__delattr__", "__repr__")
+EQUALITY_METHODS = ("__eq__", "__hash__")
 
 
 @overload
@@ -80,10 +77,10 @@ def frozen(
     def freeze(given: type[C]) -> type[C]:
         own = dict(vars(given))
         record = dataclass(init="__init__" not in own, repr=False, eq=False)(given)
-        methods = SHARED_METHODS | EQUALITY_METHODS if eq else SHARED_METHODS
-        for name, method in methods.items():
+        methods = SHARED_METHODS + EQUALITY_METHODS if eq else SHARED_METHODS
+        for name in methods:
             if name not in own:
-                setattr(record, name, method)
+                setattr(record, name, vars(_SharedMethods)[name])
         return record
 
     return freeze if cls is None else freeze(cls)

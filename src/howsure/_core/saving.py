@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from howsure._core import strict_json
-from howsure._core.atomic import write_text
 from howsure._core.checks import InputError
+from howsure._core.file_access import write_text
 from howsure._core.strict_json import Plain
 
 __all__ = ["load", "save"]
@@ -105,7 +105,31 @@ def load(path: str | os.PathLike[str]) -> Any:
     howsure.InputError: nowhere.json cannot be loaded: No such file or directory.
     """
     try:
-        return _decode_document(_read_saved_text(Path(path)))
+        text = _read_saved_text(Path(path))
+        document = strict_json.loads(text)
+        if not isinstance(document, dict):
+            raise InputError("it is not a file that howsure saved")
+        for name, mark in OWN_JSON.items():
+            if mark in document and "digest" not in document:
+                return _find_public(name).from_json(text)
+        if "howsure" not in document or "schema" not in document:
+            raise InputError("it is not a file that howsure saved")
+        schema = document["schema"]
+        if type(schema) is not int or schema != SAVED_SCHEMA:
+            this = (
+                f"this is howsure {_find_public('__version__')}, which reads schema {SAVED_SCHEMA}"
+            )
+            raise InputError(
+                f"it has schema {schema!r}, written by howsure {document['howsure']!r}; "
+                f"{this}. Use a matching version"
+            )
+        if document.keys() != DOCUMENT_KEYS:
+            raise InputError(
+                f"it needs exactly the keys {sorted(DOCUMENT_KEYS)}, and has {sorted(document)}"
+            )
+        _check_digest(document.pop("digest"), document)
+        _refuse_renamed(document["value"])
+        return strict_json.decode(document["value"], _find_savable)
     except RecursionError:
         raise InputError(f"{os.fspath(path)} cannot be loaded: it is nested too deeply.") from None
     except ValueError as e:  # InputError included; json's own error too
@@ -160,31 +184,6 @@ def _read_saved_text(path: Path) -> str:
         raise InputError(e.strerror or str(e)) from None
     except UnicodeDecodeError:
         raise InputError("it is not a text file; howsure saves JSON") from None
-
-
-def _decode_document(text: str) -> Any:
-    document = strict_json.loads(text)
-    if not isinstance(document, dict):
-        raise InputError("it is not a file that howsure saved")
-    for name, mark in OWN_JSON.items():
-        if mark in document and "digest" not in document:
-            return _find_public(name).from_json(text)
-    if "howsure" not in document or "schema" not in document:
-        raise InputError("it is not a file that howsure saved")
-    schema = document["schema"]
-    if type(schema) is not int or schema != SAVED_SCHEMA:
-        this = f"this is howsure {_find_public('__version__')}, which reads schema {SAVED_SCHEMA}"
-        raise InputError(
-            f"it has schema {schema!r}, written by howsure {document['howsure']!r}; "
-            f"{this}. Use a matching version"
-        )
-    if document.keys() != DOCUMENT_KEYS:
-        raise InputError(
-            f"it needs exactly the keys {sorted(DOCUMENT_KEYS)}, and has {sorted(document)}"
-        )
-    _check_digest(document.pop("digest"), document)
-    _refuse_renamed(document["value"])
-    return strict_json.decode(document["value"], _find_savable)
 
 
 def compute_digest(content: dict[str, Plain]) -> str:

@@ -192,7 +192,15 @@ def encode(value: object, find: Find) -> Plain:
     if isinstance(value, float):
         return _encode_float(value)
     if isinstance(value, np.ndarray):
-        return _encode_array(cast("Array", value))
+        a = cast("Array", value)
+        if a.dtype.name not in ARRAY_TYPES:
+            raise InputError(
+                f"an array of dtype {a.dtype} cannot be stored; convert it to one of {list(ARRAY_TYPES)}."
+            )
+        flat: list[Plain] = a.ravel().tolist()
+        if a.dtype.kind == "f" and not np.isfinite(a).all():
+            flat = [_encode_float(float(x)) for x in a.ravel()]
+        return {"array": flat, "dtype": a.dtype.name, "shape": list(a.shape)}
     if is_row(value):
         return [encode(item, find) for item in value]
     encoded: dict[str, Plain] = {}
@@ -216,17 +224,6 @@ def encode(value: object, find: Find) -> Plain:
 
 def _encode_float(x: float) -> Plain:
     return x if isfinite(x) else {"float": str(x)}
-
-
-def _encode_array(a: Array) -> dict[str, Plain]:
-    if a.dtype.name not in ARRAY_TYPES:
-        raise InputError(
-            f"an array of dtype {a.dtype} cannot be stored; convert it to one of {list(ARRAY_TYPES)}."
-        )
-    flat: list[Plain] = a.ravel().tolist()
-    if a.dtype.kind == "f" and not np.isfinite(a).all():
-        flat = [_encode_float(float(x)) for x in a.ravel()]
-    return {"array": flat, "dtype": a.dtype.name, "shape": list(a.shape)}
 
 
 def decode(plain: Plain, find: Find) -> object:
@@ -333,9 +330,27 @@ def explain_misfit(value: object, hint: Any, where: str = "") -> str:
     if origin is NotRequired:
         return explain_misfit(value, args[0], where)
     if origin in (Union, UnionType):
-        return _explain_union(value, hint, where)
+        explanation = ""
+        for arg in args:
+            wrong = explain_misfit(value, arg, where)
+            if not wrong:
+                return ""
+            # An object that fits no alternative is held against the last that is an object.
+            if is_dict(value) and is_typed_dict(arg):
+                explanation = wrong
+        return explanation or _say_needed(value, hint, where)
     if is_typed_dict(hint):
-        return _explain_keys(value, hint, where)
+        if not is_dict(value):
+            return _say_needed(value, hint, where)
+        # Keys that it does not name may be there.
+        for key, of_key in _read_hints(hint).items():
+            here = f"{where}.{key}" if where else key
+            if key in value:
+                if wrong := explain_misfit(value[key], of_key, here):
+                    return wrong
+            elif get_origin(of_key) is not NotRequired:
+                return f"{here} is missing"
+        return ""
     if origin in (tuple, list) and is_row(value):
         return _explain_items(value, hint, where)
     if origin is dict and is_dict(value):
@@ -344,32 +359,6 @@ def explain_misfit(value: object, hint: Any, where: str = "") -> str:
                 return wrong
         return ""
     return "" if _fits(value, hint) else _say_needed(value, hint, where)
-
-
-def _explain_union(value: object, hint: Any, where: str) -> str:
-    """An object that fits none of the alternatives is held against the last one that is an object."""
-    explanation = ""
-    for arg in get_args(hint):
-        wrong = explain_misfit(value, arg, where)
-        if not wrong:
-            return ""
-        if is_dict(value) and is_typed_dict(arg):
-            explanation = wrong
-    return explanation or _say_needed(value, hint, where)
-
-
-def _explain_keys(value: object, kind: type, where: str) -> str:
-    """Of a TypedDict: keys that it does not name may be there."""
-    if not is_dict(value):
-        return _say_needed(value, kind, where)
-    for key, hint in _read_hints(kind).items():
-        here = f"{where}.{key}" if where else key
-        if key in value:
-            if wrong := explain_misfit(value[key], hint, here):
-                return wrong
-        elif get_origin(hint) is not NotRequired:
-            return f"{here} is missing"
-    return ""
 
 
 def _explain_items(value: Sequence[object], hint: Any, where: str) -> str:
@@ -403,12 +392,6 @@ def _list_plain_types(hint: Any) -> frozenset[type]:
     return kinds | {int} if float in kinds else kinds
 
 
-@cache
-def _list_members(protocol: type) -> tuple[str, ...]:
-    """What a protocol asks for."""
-    return tuple(name for name in vars(protocol) if name == "__call__" or not name.startswith("_"))
-
-
 def _fits(value: object, cls: Any) -> bool:
     """Whether a value is of a type that has no parts."""
     origin = get_origin(cls)
@@ -426,8 +409,10 @@ def _fits(value: object, cls: Any) -> bool:
     if cls in (bool, int, float, str):
         return type(value) is cls
     if getattr(cls, "_is_protocol", False):
-        # Its own fields were checked; here it must be able to play the role.
-        return is_dataclass(value) and all(hasattr(value, name) for name in _list_members(cls))
+        # Its own fields were checked; here it must have what the protocol asks for.
+        members = vars(cast("type", cls))
+        asked = [name for name in members if name == "__call__" or not name.startswith("_")]
+        return is_dataclass(value) and all(hasattr(value, name) for name in asked)
     return isinstance(value, origin or cls)
 
 

@@ -3,12 +3,15 @@
 Class names, ids, names of columns and files reach terminals, text files, Markdown, the logs of CI
 and spreadsheets. Each of these obeys some characters. `make_printable` is the one function that
 every sink of text goes through.
+
+And the words of our own that a long job says of its progress.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from functools import lru_cache
 from math import floor, log10
 
@@ -157,3 +160,34 @@ def round_to_limits(value: float, low: float, high: float) -> float:
     (0.032, 0.0)
     """
     return round(value, 3 - floor(log10(high - low))) + 0.0
+
+
+# ---- progress of long jobs: each stage is announced to a listener, such as the page in the browser
+
+# A context variable, so that two jobs in two threads do not hear each other. By default nobody
+# listens: `len` accepts any message and does nothing with it.
+listener: ContextVar[Callable[[str], object]] = ContextVar("listener", default=len)
+
+
+class StagedJob:
+    """A long job with named stages, which are announced as "measuring 2 of 5: findings".
+
+    >>> token = listener.set(print)
+    >>> job = StagedJob("measuring", ["numbers", "findings"])
+    >>> job.stage("numbers")
+    measuring 1 of 2: numbers
+    >>> job.stage("findings")
+    measuring 2 of 2: findings
+    >>> listener.reset(token)
+    """
+
+    def __init__(self, name: str, stages: Iterable[str]):
+        self.name = name
+        self.stages = list(stages)
+        self.begun = 0
+
+    def stage(self, name: str) -> None:
+        """Announce that this stage begins; stages begin in their order."""
+        # The search starts after the last stage: a user's score may be called "numbers" too.
+        self.begun = self.stages.index(name, self.begun) + 1
+        listener.get()(f"{self.name} {self.begun} of {len(self.stages)}: {name}")

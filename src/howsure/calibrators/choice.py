@@ -20,7 +20,7 @@ from howsure._core import checks
 from howsure._core.checks import Floats, InputError, Ints, wrap_preformatted
 from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
-from howsure._core.progress import StagedJob
+from howsure._core.text import StagedJob
 from howsure.calibrators.calibrator import Calibrator, Identity, compute_shares
 from howsure.calibrators.linear import Dirichlet, MatrixScaling, VectorScaling
 from howsure.calibrators.logistic import Beta, Platt

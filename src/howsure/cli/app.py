@@ -19,8 +19,8 @@ from pathlib import Path, PurePosixPath
 import click
 
 from howsure._core import strict_json
-from howsure._core.atomic import replace_file
 from howsure._core.checks import InputError
+from howsure._core.file_access import replace_file
 from howsure._core.version import __version__
 from howsure.cli.common import note, say
 from howsure.cli.paths import InputPath, OutputPath, PathCommand

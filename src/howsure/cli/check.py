@@ -10,8 +10,8 @@ from xml.sax.saxutils import quoteattr
 import click
 
 from howsure._core import strict_json
-from howsure._core.atomic import check_readable, write_text
 from howsure._core.checks import InputError
+from howsure._core.file_access import check_readable, write_text
 from howsure._core.text import make_printable
 from howsure.cli.common import (
     FILES,

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from howsure._core.checks import InputError
-from howsure._core.progress import listener
-from howsure._core.text import make_printable, make_printable_lines, shorten
+from howsure._core.text import listener, make_printable, make_printable_lines, shorten
 from howsure.cli.paths import InputPath, OutputPath, PathCommand
 
 if TYPE_CHECKING:

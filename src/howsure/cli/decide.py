@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING, Literal
 import click
 from click.core import ParameterSource
 
-from howsure._core.atomic import check_target
 from howsure._core.checks import InputError
+from howsure._core.file_access import check_target
 from howsure._core.frozen import frozen
 from howsure.cli.common import READING_OPTIONS, ReadingCommand, add_reading_options, note
 from howsure.cli.paths import InputPath, OutputPath, StatePath

@@ -23,7 +23,7 @@ def run_command(
     >>> run_command(["--version"], tell=str)[1].split(",")[0]
     'howsure'
     """
-    from howsure._core.progress import listener
+    from howsure._core.text import listener
     from howsure.cli.main import main
 
     widen_numpy()

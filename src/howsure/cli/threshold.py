@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from howsure._core import strict_json
-from howsure._core.atomic import check_readable
 from howsure._core.checks import InputError
+from howsure._core.file_access import check_readable
 from howsure._core.frozen import frozen
 from howsure.cli.common import (
     FILES,

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from howsure._core.budget import Budget
 from howsure._core.checks import Array, InputError, need
+from howsure._core.file_access import Budget
 from howsure._core.frozen import frozen
 from howsure._core.text import FIXED_WIDTH_LETTERS
 from howsure.formats.column_names import name_column

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from howsure._core.budget import Budget, estimate_json_bytes, open_budget
 from howsure._core.checks import Array, Floats
+from howsure._core.file_access import Budget, estimate_json_bytes, open_budget
 from howsure._core.frozen import frozen
 from howsure._core.text import is_count, make_text_array
 from howsure.formats.contents import Cells, Contents, FileProblem, Report, as_list, as_record

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from howsure._core.budget import count_text_bytes
 from howsure._core.checks import Array, InputError
+from howsure._core.file_access import count_text_bytes
 from howsure.formats.cells import find_decimal_mark
 from howsure.formats.column_names import is_numeric, name_column
 from howsure.formats.contents import Contents, make_text_entry

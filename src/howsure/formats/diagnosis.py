@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from howsure._core.budget import open_budget
 from howsure._core.checks import Array, Bools, InputError
+from howsure._core.file_access import open_budget
 from howsure._core.frozen import frozen
 from howsure.formats import row_selection
 from howsure.formats.assembly import build_predictions, flatten_pixels, locate_error

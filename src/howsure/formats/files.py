@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 import numpy as np
 
 from howsure._core import checks
-from howsure._core.atomic import check_readable, replace_file
 from howsure._core.checks import Array, InputError
+from howsure._core.file_access import check_readable, replace_file
 from howsure._core.frozen import frozen
 from howsure.formats.assembly import build_predictions, concat_predictions
 from howsure.formats.column_names import (

@@ -19,8 +19,8 @@ from typing import IO, Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 
-from howsure._core.budget import Budget, estimate_json_bytes, open_budget
 from howsure._core.checks import Array, InputError
+from howsure._core.file_access import Budget, estimate_json_bytes, open_budget
 from howsure._core.frozen import frozen
 from howsure._core.text import escape_json
 from howsure.formats.column_names import name_column

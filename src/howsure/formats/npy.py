@@ -19,9 +19,8 @@ from typing import IO, Any, TypeAlias, cast
 
 import numpy as np
 
-from howsure._core.atomic import check_readable, replace_file
-from howsure._core.budget import Budget, count_number_bytes
 from howsure._core.checks import Array, InputError
+from howsure._core.file_access import Budget, check_readable, count_number_bytes, replace_file
 from howsure._core.frozen import frozen
 from howsure.formats.column_names import find_array_part
 from howsure.formats.contents import SAVE_AGAIN, Contents, FileEntry

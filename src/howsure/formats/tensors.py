@@ -16,8 +16,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from howsure._core.budget import Budget
 from howsure._core.checks import Array, InputError, need
+from howsure._core.file_access import Budget
 from howsure._core.frozen import frozen
 from howsure._core.text import make_text_array
 from howsure.formats.contents import (

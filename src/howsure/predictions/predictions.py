@@ -715,7 +715,7 @@ def _repeat_rows(preds: Predictions, count: ArrayLike | None) -> Predictions:
     """Every sample as often as `count` says."""
     if count is None:
         return preds
-    from howsure._core.budget import check_allocation
+    from howsure._core.file_access import check_allocation
 
     times = checks.counts(count, preds.n)
     sample_bytes = preds.values.nbytes // preds.n + ROW_BYTES

@@ -13,7 +13,7 @@ from howsure._core import strict_json
 from howsure._core.checks import Array, InputError
 from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
-from howsure._core.progress import StagedJob
+from howsure._core.text import StagedJob
 from howsure._core.version import __version__
 from howsure.binning import equal_size
 from howsure.predictions import Predictions

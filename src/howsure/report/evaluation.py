@@ -12,7 +12,7 @@ from typing import Any, cast
 from howsure import curves, metrics
 from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
-from howsure._core.progress import StagedJob
+from howsure._core.text import StagedJob
 from howsure._core.version import __version__
 from howsure.predictions import Predictions
 from howsure.predictions.frames import is_frame

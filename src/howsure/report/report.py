@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from howsure._core import strict_json
-from howsure._core.atomic import write_text
 from howsure._core.checks import InputError
 from howsure._core.checks import build_frame as frame
+from howsure._core.file_access import write_text
 from howsure._core.frozen import frozen
 from howsure.report.report_types import Entry, Input, Provenance, ReportData, parse_report
 

@@ -20,7 +20,7 @@ from typing import (
     is_typeddict,
 )
 
-from howsure._core.atomic import write_text
+from howsure._core.file_access import write_text
 from howsure._core.strict_json import Plain, dump_pretty
 from howsure.policies.deployment import PlanData
 from howsure.report.report_types import CalibrationData, ComparisonData, MonitorData, ReportData

@@ -21,8 +21,8 @@ from typing import Any, Generic, TypeVar, cast
 import numpy as np
 
 from howsure._core import strict_json
-from howsure._core.atomic import check_readable, replace_file
 from howsure._core.checks import Array, InputError
+from howsure._core.file_access import check_readable, replace_file
 from howsure._core.frozen import frozen
 from howsure._core.version import __version__
 from howsure.formats import arrow

@@ -15,8 +15,8 @@ from pathlib import Path
 from signal import SIGTERM
 from typing import IO, Any, Literal, TypeAlias
 
-from howsure._core.atomic import check_target
 from howsure._core.checks import InputError
+from howsure._core.file_access import check_target
 from howsure._core.frozen import frozen
 from howsure.formats.files import locate_file as find_format
 from howsure.formats.json_lines import BadLine

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from howsure._core import checks
-from howsure._core.atomic import check_target
 from howsure._core.checks import Array, Floats, InputError, is_dict, is_mapping, is_row
+from howsure._core.file_access import check_target
 from howsure._core.frozen import frozen
 from howsure.formats import write
 from howsure.formats.files import load_reader

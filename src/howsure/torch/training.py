@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from howsure._core import strict_json
-from howsure._core.atomic import check_target, write_text
 from howsure._core.checks import InputError
+from howsure._core.file_access import check_target, write_text
 from howsure._core.text import format_spreadsheet_cell
 from howsure.metrics import accuracy, aurc, ece, nll
 from howsure.predictions import Predictions

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from howsure._core.budget import Budget
 from howsure._core.checks import InputError
+from howsure._core.file_access import Budget
 from howsure.formats import unpacked_sizes
 from howsure.formats.logs.json_tree import (
     Json,

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from howsure._core.atomic import check_readable
-from howsure._core.budget import Budget, estimate_json_bytes
 from howsure._core.checks import InputError
+from howsure._core.file_access import Budget, check_readable, estimate_json_bytes
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Record: TypeAlias = "dict[str, Json]"

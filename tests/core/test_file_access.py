@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import howsure
-from howsure._core import atomic
-from howsure._core.atomic import replace_file, write_text
+from howsure._core import file_access
 from howsure._core.checks import InputError
+from howsure._core.file_access import replace_file, write_text
 from howsure.policies.policy import Policy
 
 SAVES = 200
@@ -82,7 +82,7 @@ def test_a_link_under_the_very_name_is_refused(
 ) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")
-    monkeypatch.setattr(atomic.os, "urandom", bytes)
+    monkeypatch.setattr(file_access.os, "urandom", bytes)
     link = tmp_path / f".a.txt.{bytes(8).hex()}.tmp"
     link.symlink_to(victim)
     with pytest.raises(InputError, match="cannot be written"):
