@@ -6,8 +6,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "howsure"
 RENDERERS = SOURCE / "report" / "render"
-DRAW = {"svg", "pictures", "curve_pictures", "comparison_pictures", "figure"}
-DRAW |= {"monitor_page"}  # its pictures stand in the same file; the others write words
+DRAW = {"svg", "pictures", "curve_pictures", "figure"}  # the others write words
 ARITHMETIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Pow)
 WRITE_SHARES = {"format_percent", "format_points", "format_level", "format_percent_range"}
 COUNT_ROWS = {
@@ -16,6 +15,7 @@ COUNT_ROWS = {
     "__rich_console__",
     "choose_operating_rows",
     "build_plan_sheet",
+    "style_model",
 }  # places and rows, no number of a report
 ALLOWED = WRITE_SHARES | COUNT_ROWS | {"_write_sentences"}  # with probability 1 - delta
 FOREIGN = {"formats"}  # reads and writes JSON that others define
@@ -33,7 +33,8 @@ def arithmetic(path: Path) -> Iterator[str]:
         computes = [
             n for n in inside if not isinstance(n.left, ast.List)
         ]  # [None] * n is a column of nothing
-        if computes and function.name not in ALLOWED:
+        draws = function.name.lstrip("_").startswith("draw_")  # where a mark lies on the paper
+        if computes and not draws and function.name not in ALLOWED:
             yield f"{path.name}, line {computes[0].lineno}: {ast.unparse(computes[0])}"
 
 

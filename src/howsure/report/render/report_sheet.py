@@ -136,23 +136,16 @@ def suggest_steps(report: ReportData, *, page: bool = False, full: bool = False)
     "report.to_html('report.html')"
     """
     reading = report["provenance"].get("reading")
-    if reading is not None:
-        return _suggest_commands(report, reading, page=page, full=full)
     steps: list[NextStep] = []
-    if not full:
-        steps.append(NextStep(run="print(report.to_text(full=True))", why="all numbers"))
-    if not page:
-        steps.append(NextStep(run="report.to_html('report.html')", why=PAGE_PURPOSE))
-    return steps
-
-
-def _suggest_commands(
-    report: ReportData, reading: str, *, page: bool, full: bool
-) -> list[NextStep]:
+    if reading is None:
+        if not full:
+            steps.append(NextStep(run="print(report.to_text(full=True))", why="all numbers"))
+        if not page:
+            steps.append(NextStep(run="report.to_html('report.html')", why=PAGE_PURPOSE))
+        return steps
     findings = {finding["name"] for finding in report["findings"]}
     ranks, calibrated = "does_not_rank" not in findings, report["calibration"] is not None
     calibrator = " --calibrator calibrator.json" if calibrated else ""
-    steps: list[NextStep] = []
     if not ranks and report["scores"]:
         others = " ".join(f"--score {name}" for name in (report["score"], *report["scores"]))
         command = f"howsure compare {reading} {others}"
