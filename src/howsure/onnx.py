@@ -41,8 +41,13 @@ def add_calibrator(
     model = copy
     source = _find_logits_output(model.graph, logits)
     dtype = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
-    _check_output(model.graph, source, probabilities)
-    names = _list_names(model.graph)
+    inside = {name for node in model.graph.node for name in (*node.input, *node.output)}
+    names = inside | {value.name for value in (*model.graph.input, *model.graph.output)}
+    names |= {value.name for value in model.graph.initializer}
+    if probabilities in names:
+        raise InputError(
+            f"the name {probabilities!r} is taken in this model; pass another as probabilities=."
+        )
     parts = list_operators(calibrator, "an ONNX graph")
     made: list[NodeProto] = []
     current = source.name
@@ -78,41 +83,26 @@ def export_calibrated(
 
 
 def _find_logits_output(graph: GraphProto, logits: str | None) -> ValueInfoProto:
+    """The output that is named, or the only one; it must hold floats that are no probabilities."""
     outputs = {output.name: output for output in graph.output}
     if logits is None and len(outputs) == 1:
-        return next(iter(outputs.values()))
+        logits = next(iter(outputs))
     if logits not in outputs:
         found = f"there is no output {logits!r}" if logits else "the model has several outputs"
         raise InputError(
             f"{found}; name the one that holds logits: logits= one of {', '.join(outputs)}."
         )
-    return outputs[logits]
-
-
-def _check_output(graph: GraphProto, source: ValueInfoProto, probabilities: str) -> None:
-    """Refuse an output that is already a probability, one that is not float, and a name that is
-    taken.
-    """
+    source = outputs[logits]
     made_by = {name: node.op_type for node in graph.node for name in node.output}
-    if made_by.get(source.name) in PROBABILITY_OPERATORS:
+    if made_by.get(logits) in PROBABILITY_OPERATORS:
         raise InputError(
-            f"the output {source.name!r} comes from {made_by[source.name]}; the logits before it are needed."
+            f"the output {logits!r} comes from {made_by[logits]}; the logits before it are needed."
         )
     if source.type.tensor_type.elem_type not in (1, 10, 11):  # float, float16, double
         raise InputError(
-            f"the output {source.name!r} does not hold floats; name the output with the logits."
+            f"the output {logits!r} does not hold floats; name the output with the logits."
         )
-    if probabilities in _list_names(graph):
-        raise InputError(
-            f"the name {probabilities!r} is taken in this model; pass another as probabilities=."
-        )
-
-
-def _list_names(graph: GraphProto) -> set[str]:
-    inside = {name for node in graph.node for name in (*node.input, *node.output)}
-    return inside | {
-        x.name for part in (graph.input, graph.output, graph.initializer) for x in part
-    }
+    return source
 
 
 def _make_name(name: str, taken: set[str]) -> str:

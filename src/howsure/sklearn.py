@@ -112,15 +112,21 @@ class CalibratedFold(NamedTuple):
         """Calibrated probabilities, one column for each of `classes`; 0 for one that the classifier
         has not seen.
         """
+        k = len(self.classes)
         if isinstance(self.calibrator, Sigmoid | IsotonicMaps):
-            p = _map_scores(
-                self.calibrator, _get_answers(self.estimator, X, raw=True), len(self.classes)
-            )
+            answers = _get_answers(self.estimator, X, raw=True)
+            mapped = self.calibrator(_split_scores(answers, np.zeros(0, dtype=np.int64), k)[0]).T
+            if k == 2:
+                p = np.concatenate((1.0 - mapped, mapped), axis=1)
+            else:
+                # Rows divided by their sums; where that is 0, every class is as likely.
+                total = mapped.sum(axis=1, keepdims=True)
+                share = mapped / np.where(total > 0, total, 1.0)
+                p = np.where(total > 0, share, 1 / mapped.shape[1])
         else:
-            p = self.calibrator(
-                _make_predictions(self.estimator, _get_answers(self.estimator, X))
-            ).probs
-        return _spread(p, _match_columns(self.estimator, self.classes), len(self.classes), 0.0)
+            answers = _get_answers(self.estimator, X)
+            p = self.calibrator(_make_predictions(self.estimator, answers)).probs
+        return _spread(p, _match_columns(self.estimator, self.classes), k, 0.0)
 
 
 class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.BaseEstimator):
@@ -168,7 +174,17 @@ class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.B
     ) -> CalibratedClassifier:
         """Fit the estimator and, on predictions of unseen samples, the calibrator."""
         rows, target = utils.indexable(X, y)
-        _refuse_missing(np.asarray(target))
+        plain = np.asarray(target)
+        absent = np.zeros(1, dtype=np.bool_)
+        if plain.dtype.kind == "O" and plain.ndim == 1:  # scikit-learn refuses nan among numbers
+            absent = find_missing(plain)
+        if absent.any():
+            raise InputError(
+                "y",
+                got=f"has {int(absent.sum()):,} missing values",
+                first=find_first(absent),
+                need="every sample needs its label",
+            )
         multiclass.check_classification_targets(target)
         given: Array = utils.column_or_1d(target, warn=True)
         weight = None
@@ -237,12 +253,12 @@ class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.B
         held = np.zeros(len(truth.labels), dtype=np.bool_)
         said = np.zeros((len(truth.labels), k))
         for (copy, answers), (_, test) in zip(copies, folds, strict=True):
-            least = (
-                0.0 if _gives_probabilities(copy, self._takes_scores()) else float(np.min(answers))
-            )
-            said[test] = _spread(
-                _widen_decisions(answers), _match_columns(copy, self.classes_), k, least
-            )
+            least = 0.0
+            if not _gives_probabilities(copy, self._takes_scores()):
+                least = float(np.min(answers))
+            if answers.ndim == 1:  # a decision function of two classes, as two logits
+                answers = np.stack((0 * answers, answers), 1)
+            said[test] = _spread(answers, _match_columns(copy, self.classes_), k, least)
             held[test] = True
         return said[held], truth[np.flatnonzero(held)]
 
@@ -312,16 +328,6 @@ class _Truth:
     def of(self, number: Ints) -> _Truth:
         """The same with other numbers for the classes."""
         return _Truth(number[self.labels], self.weight)
-
-
-def _refuse_missing(y: Array) -> None:
-    """Refuse labels of objects that are missing; scikit-learn refuses nan among numbers."""
-    absent = find_missing(y) if y.dtype.kind == "O" and y.ndim == 1 else np.zeros(1, dtype=np.bool_)
-    if absent.any():
-        got = f"has {int(absent.sum()):,} missing values"
-        raise InputError(
-            "y", got=got, first=find_first(absent), need="every sample needs its label"
-        )
 
 
 def _clone_estimator(plain: Classifier) -> Classifier:
@@ -416,11 +422,6 @@ def _match_columns(estimator: Classifier, classes: Array) -> Ints:
     return np.searchsorted(classes, known)
 
 
-def _widen_decisions(answers: Array) -> Array:
-    """A decision function of two classes as two logits."""
-    return answers if answers.ndim == 2 else np.stack((0 * answers, answers), 1)
-
-
 def _split_scores(answers: Array, labels: Ints, k: int) -> tuple[Floats, Ints]:
     """A row of scores for each class, and the row that came true; of two classes the second one is
     enough.
@@ -429,17 +430,6 @@ def _split_scores(answers: Array, labels: Ints, k: int) -> tuple[Floats, Ints]:
     if k > 2:
         return rows.T.copy(), labels
     return (rows if rows.ndim == 1 else rows[:, -1])[None].copy(), labels - 1
-
-
-def _map_scores(maps: Sigmoid | IsotonicMaps, answers: Array, k: int) -> Floats:
-    """What maps of scores say, rows divided by their sums; where that is 0, every class is as
-    likely.
-    """
-    mapped = maps(_split_scores(answers, np.zeros(0, dtype=np.int64), k)[0]).T
-    if k == 2:
-        return np.concatenate((1.0 - mapped, mapped), axis=1)
-    total = mapped.sum(axis=1, keepdims=True)
-    return np.where(total > 0, mapped / np.where(total > 0, total, 1.0), 1 / mapped.shape[1])
 
 
 def _spread(answers: Array, columns: Ints, k: int, least: float) -> Array:

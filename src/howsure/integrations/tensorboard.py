@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from os import PathLike
 from typing import TYPE_CHECKING, Protocol
 
@@ -35,21 +34,17 @@ def log_report(
     text.
     """
     if isinstance(to, (str, PathLike)):
-        with _open_writer(to) as writer:
+        # All three are asked for, so that the one that is missing is the one that is named.
+        need("torch", for_="tensorboard.log_report", extra="tensorboard")
+        need("tensorboard", for_="tensorboard.log_report", extra="tensorboard")
+        tools = need("torch.utils.tensorboard", for_="tensorboard.log_report", extra="tensorboard")
+        with tools.SummaryWriter(to) as writer:
             return _write(report, writer, step, tag)
     if not callable(getattr(to, "add_scalar", None)):
         raise InputError(
             f"cannot write to a {type(to).__name__}; a SummaryWriter or the folder of a run is needed."
         )
     return _write(report, to, step, tag)
-
-
-def _open_writer(folder: str | PathLike[str]) -> AbstractContextManager[Writer]:
-    for package in ("torch", "tensorboard"):
-        need(package, for_="tensorboard.log_report", extra="tensorboard")
-    return need(
-        "torch.utils.tensorboard", for_="tensorboard.log_report", extra="tensorboard"
-    ).SummaryWriter(folder)
 
 
 def _write(report: Report, writer: Writer, step: int, tag: str) -> None:
