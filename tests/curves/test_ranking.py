@@ -6,7 +6,7 @@ from hypothesis import given
 
 import howsure as hs
 from generators import ANY, Rows, predictions, rows
-from howsure.scores.softmax import normalised_entropy
+from howsure.scores import normalised_entropy
 from reference import answers, selective
 
 

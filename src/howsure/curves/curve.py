@@ -13,7 +13,7 @@ from howsure._core import checks
 from howsure._core.checks import Array, Floats, InputError
 from howsure._core.frozen import frozen
 from howsure.predictions.predictions import Predictions, needs_predictions
-from howsure.scores.softmax import normalised_entropy
+from howsure.scores import normalised_entropy
 from howsure.tallies.building import SetTally, tally
 from howsure.tallies.tally import Counts, Tally, needs_tally, needs_zero_one
 

@@ -9,7 +9,7 @@ from howsure._core.frozen import frozen
 from howsure.binning import Binning, equal_range, find_cuts, sum_bins
 from howsure.curves.curve import Curve
 from howsure.predictions.predictions import Predictions, needs_predictions
-from howsure.scores.softmax import normalised_entropy
+from howsure.scores import normalised_entropy
 from howsure.tallies.building import find_steps, pool_adjacent_violators, tally
 from howsure.tallies.tally import Tally, needs_claims
 

@@ -19,7 +19,7 @@ from howsure.metrics.metric_facts import OutcomesWithMetric, metric
 from howsure.predictions.columns import RawValues, average_probs, iterate_chunks
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.predictions import Predictions, needs_predictions
-from howsure.scores.softmax import normalised_entropy
+from howsure.scores import normalised_entropy
 from howsure.tallies.tally import RangeSums, Tally, needs_claims, needs_whole_counts
 
 SMOOTH_CELLS = 1 << 13  # of the grid on which smooth_ece smooths residuals

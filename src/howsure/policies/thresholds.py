@@ -29,7 +29,7 @@ from howsure.policies.policy import (
     find_score,
 )
 from howsure.predictions import Outcomes, Predictions, needs_outcomes, needs_predictions
-from howsure.scores.softmax import normalised_entropy
+from howsure.scores import normalised_entropy
 from howsure.tallies.tally import Tally
 
 

@@ -32,7 +32,7 @@ from howsure.report.sums import (
     sum_by_class,
     sum_losses,
 )
-from howsure.scores.softmax import normalised_entropy
+from howsure.scores import normalised_entropy
 from howsure.tallies.tally import Tally
 
 OF_CASES: tuple[On, ...] = ("cases", "exact", "macro")  # numbers of cases with many labels
