@@ -8,8 +8,8 @@ import pytest
 
 from howsure import InputError, Predictions, evaluate_files, read, scan, write
 from howsure.formats import describe, problems
+from howsure.formats.contents import group_files
 from howsure.formats.json_lines import BadLine
-from howsure.formats.location import group_files
 from howsure.formats.streams import StreamBatch, read_batches
 from howsure.predictions.read_options import ReadOptions
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from howsure import InputError, read
-from howsure.formats import row_selection
+from howsure.formats import fields
 
 
 def lines(folder: Path, *rows: dict[str, Any]) -> Path:
@@ -73,10 +73,10 @@ def test_agreement_with_a_given_answer(tmp_path: Path) -> None:
 
 
 def test_ties_do_not_depend_on_order() -> None:
-    assert {
-        row_selection.majority(order) for order in (["b", "a"], ["a", "b"], ["b", "a", "a", "b"])
-    } == {"a"}
-    assert {row_selection.majority(order) for order in (["X", "x"], ["x", "X"])} == {"X"}
+    assert {fields.majority(order) for order in (["b", "a"], ["a", "b"], ["b", "a", "a", "b"])} == {
+        "a"
+    }
+    assert {fields.majority(order) for order in (["X", "x"], ["x", "X"])} == {"X"}
 
 
 def test_samples_in_a_csv_cell(tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_samples_in_parquet(tmp_path: Path) -> None:
 
 
 def test_same_answer_of_numbers_and_texts() -> None:
-    assert row_selection.same_answer(np.array([1, 2]), np.array(["1", "3"])).tolist() == [
+    assert fields.same_answer(np.array([1, 2]), np.array(["1", "3"])).tolist() == [
         True,
         False,
     ]
-    assert row_selection.same_answer(np.array(["Straße"]), np.array(["STRASSE"])).tolist() == [True]
+    assert fields.same_answer(np.array(["Straße"]), np.array(["STRASSE"])).tolist() == [True]

@@ -11,7 +11,7 @@ import pytest
 
 import howsure as hs
 from howsure.formats import ReadOptions, problems
-from howsure.formats.logs.read_logs import TOOLS
+from howsure.formats.logs import TOOLS
 
 OPTIONS = ReadOptions(
     split="test",

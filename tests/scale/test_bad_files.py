@@ -207,7 +207,7 @@ def test_a_full_disk_leaves_nothing_half_written(
 def test_large_files_are_streamed_and_this_is_announced(
     tables: list[Path], run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("howsure.formats.location.LARGE_ROWS", 2_500)
+    monkeypatch.setattr("howsure.formats.contents.LARGE_ROWS", 2_500)
     code, out, err = run(*map(str, tables), "--json")
     assert (code, "3,000 rows, read as a stream; --no-stream" in err) == (0, True)
     assert json.loads(out)["streamed"]["of"] == 12

@@ -97,7 +97,7 @@ def command(
       howsure compare answers.csv            every confidence of a log of language-model answers
     """
     from howsure.cli.evaluate import find_writer, list_targets
-    from howsure.formats.location import group_files
+    from howsure.formats.contents import group_files
     from howsure.report.comparing import compare
 
     files = list(group_files(files))

@@ -227,7 +227,7 @@ def evaluate_loaded(
 
 def list_local_files(paths: Sequence[str]) -> list[str]:
     """The files of this machine, patterns filled in."""
-    from howsure.formats.location import is_remote, list_matching_files
+    from howsure.formats.contents import is_remote, list_matching_files
 
     files: list[str] = []
     for path in paths:

@@ -219,8 +219,8 @@ def _read_months(
     chunk: int | None,
 ) -> MonthlyData:
     """One file per month, or one file that is cut into months."""
+    from howsure.formats.contents import group_files
     from howsure.formats.files import list_columns
-    from howsure.formats.location import group_files
 
     files = list(group_files(files))
     cut = month is not None or chunk is not None

@@ -125,7 +125,7 @@ def decide_streaming(
         return True
     if held or streaming.stream is False:
         return False
-    from howsure.formats.location import explain_streaming
+    from howsure.formats.contents import explain_streaming
     from howsure.formats.logs import is_log
 
     if any(is_log(Path(f)) for f in files):

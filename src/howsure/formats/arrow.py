@@ -22,10 +22,10 @@ from howsure.formats.contents import (
     Contents,
     Damaged,
     FileEntry,
+    Remote,
     as_list,
     describe_error,
 )
-from howsure.formats.location import Remote
 from howsure.formats.unpacked_sizes import (
     ARROW_MAGIC,
     VALUE_BYTES,
@@ -102,7 +102,19 @@ def read_outline(path: Path) -> TableOutline:
     budget = Budget(path.name, path.stat().st_size)
     with _refuse_damaged(path), path.open("rb") as file:
         if path.suffix.lower() in PARQUET_SUFFIXES:
-            schema, pieces = _outline_parquet(path, file, budget)
+            parquet = need("pyarrow.parquet", for_=f"reading {path.name}", extra="files")
+            with parquet.ParquetFile(file, pre_buffer=False) as table:
+                groups = _load_row_groups(table, file, path)
+                schema = table.schema_arrow
+            size = 0
+            for group in groups:
+                try:
+                    size += _measure_group(group, path)
+                except ValueError:
+                    # A damaged row group is refused where it is read, not with its whole file.
+                    size += group.bytes
+            budget.spend(size, held=False)
+            pieces = tuple(group.rows for group in groups)
         else:
             layout = read_layout(file)
             budget.spend(layout.bytes, held=False)
@@ -114,21 +126,6 @@ def read_outline(path: Path) -> TableOutline:
         columns = [pa.nulls(0, field.type) for field in schema]  # pa.array() would import pandas
         empty = pa.RecordBatch.from_arrays(columns, schema=schema)
     return TableOutline(contents=_build_contents(empty, path, 0, budget), pieces=pieces)
-
-
-def _outline_parquet(path: Path, file: Any, budget: Budget) -> tuple[Any, tuple[int, ...]]:
-    parquet = need("pyarrow.parquet", for_=f"reading {path.name}", extra="files")
-    with parquet.ParquetFile(file, pre_buffer=False) as table:
-        groups = _load_row_groups(table, file, path)
-        size = 0
-        for group in groups:
-            try:
-                size += _measure_group(group, path)
-            except ValueError:
-                # A damaged row group is refused where it is read, not with its whole file.
-                size += group.bytes
-        budget.spend(size, held=False)
-        return table.schema_arrow, tuple(group.rows for group in groups)
 
 
 def _is_stream(file: Any) -> bool:

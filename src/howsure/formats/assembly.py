@@ -10,10 +10,8 @@ import numpy as np
 
 from howsure._core import checks
 from howsure._core.checks import Array, InputError
-from howsure.formats import row_selection
 from howsure.formats.column_names import ATTRIBUTE
-from howsure.formats.fields import Fields
-from howsure.formats.row_selection import concat_arrays
+from howsure.formats.fields import Fields, concat_arrays, from_logprob, same_answer
 from howsure.predictions import Predictions
 from howsure.predictions.input_shapes import concat_layouts, lay_out_units
 from howsure.predictions.predictions import GivenColumns
@@ -76,12 +74,11 @@ def locate_error(error: InputError, data: Fields) -> InputError:
 def _build_plain(data: Fields, options: ReadOptions) -> Predictions:
     """Predictions of one row per sample."""
     kind = data.kind
-    extras = _collect_extras(data.arrays)
+    arrays = data.arrays
+    extras = _collect_extras(arrays)
     extras["class_names"] = data.class_names
-    values = checks.array(data.arrays[kind], kind)
-    if kind in ("confidence", "logprob"):
-        return _build_top_label(data, values, extras)
-    labels = data.arrays.get("labels")
+    values = checks.array(arrays[kind], kind)
+    labels = arrays.get("labels")
     renormalise = options.renormalise
     if kind == "mc_logits":
         return Predictions.from_samples(values, labels, renormalise=renormalise, **extras)
@@ -91,10 +88,36 @@ def _build_plain(data: Fields, options: ReadOptions) -> Predictions:
         )
     if kind == "probs":
         return Predictions.from_probs(values, labels, renormalise=renormalise, **extras)
-    if values.ndim == 3:
-        need = f"samples of shape (s, n, k) must be named mc_{kind}"
-        raise InputError(kind, got=f"has shape {values.shape}", need=need)
-    return Predictions.from_logits(values, labels, **extras)
+    if kind not in ("confidence", "logprob"):
+        if values.ndim == 3:
+            need = f"samples of shape (s, n, k) must be named mc_{kind}"
+            raise InputError(kind, got=f"has shape {values.shape}", need=need)
+        return Predictions.from_logits(values, labels, **extras)
+
+    # One confidence per sample.
+    correct = arrays.get("correct")
+    prediction = arrays.get("prediction")
+    if correct is None and prediction is not None and labels is not None:
+        checks.same_length(prediction, "prediction", len(np.atleast_1d(labels)), "labels")
+        correct = same_answer(prediction, labels)
+    loss = arrays.get("loss")
+    # A grade counts where it is all that is known: the loss is what it is short of 1.
+    if loss is None and correct is None and "grade" in arrays:
+        grade = checks.column(arrays["grade"], "grade")
+        bad = ~((grade >= 0) & (grade <= 1))
+        if bad.any():
+            i = checks.find_first(bad)
+            need, hint = "a grade lies in [0, 1]", "For anything else give a loss"
+            raise InputError("grade", row=i, got=f"is {grade[i]:g}", need=need, hint=hint)
+        loss = 1 - grade
+    return Predictions.from_confidence(
+        values if kind == "confidence" else from_logprob(values),
+        correct,
+        prediction=prediction,
+        labels=labels,
+        loss=loss,
+        **extras,
+    )
 
 
 def _collect_extras(arrays: dict[str, Array]) -> GivenColumns:
@@ -108,35 +131,6 @@ def _collect_extras(arrays: dict[str, Array]) -> GivenColumns:
         group=arrays.get("group"),
         weight=arrays.get("weight"),
         attributes=attributes or None,
-    )
-
-
-def _build_top_label(data: Fields, values: Array, extras: GivenColumns) -> Predictions:
-    """Predictions of one confidence per sample."""
-    arrays = data.arrays
-    correct = arrays.get("correct")
-    prediction = arrays.get("prediction")
-    labels = arrays.get("labels")
-    if correct is None and prediction is not None and labels is not None:
-        checks.same_length(prediction, "prediction", len(np.atleast_1d(labels)), "labels")
-        correct = row_selection.same_answer(prediction, labels)
-    loss = arrays.get("loss")
-    # A grade counts where it is all that is known: the loss is what it is short of 1.
-    if loss is None and correct is None and "grade" in arrays:
-        grade = checks.column(arrays["grade"], "grade")
-        bad = ~((grade >= 0) & (grade <= 1))
-        if bad.any():
-            i = checks.find_first(bad)
-            need, hint = "a grade lies in [0, 1]", "For anything else give a loss"
-            raise InputError("grade", row=i, got=f"is {grade[i]:g}", need=need, hint=hint)
-        loss = 1 - grade
-    return Predictions.from_confidence(
-        values if data.kind == "confidence" else row_selection.from_logprob(values),
-        correct,
-        prediction=prediction,
-        labels=labels,
-        loss=loss,
-        **extras,
     )
 
 

@@ -12,13 +12,11 @@ import numpy as np
 from howsure._core.checks import Array, Bools, InputError
 from howsure._core.file_access import open_budget
 from howsure._core.frozen import frozen
-from howsure.formats import row_selection
 from howsure.formats.assembly import build_predictions, flatten_pixels, locate_error
 from howsure.formats.column_names import find_parts, list_splits
 from howsure.formats.contents import Contents, FileProblem
-from howsure.formats.fields import Fields, load_fields
+from howsure.formats.fields import Fields, load_fields, same_answer, select_file
 from howsure.formats.files import OpenFile, open_file
-from howsure.formats.row_selection import select_file
 from howsure.predictions import ROW_SUM_TOLERANCE
 from howsure.predictions.class_labels import read_class_numbers
 from howsure.predictions.read_options import Names, NoAnswer, ReadOptions, choose_options
@@ -79,7 +77,10 @@ def describe(path: str | os.PathLike[str], *, format: str | None = None) -> Desc
         part = parts.get(name, "")
         items.append(EntryDescription(name=name, shape=shapes[name], dtype=entry.dtype, part=part))
     return Description(
-        path=str(path), format=file.title, items=tuple(items), splits=tuple(_list_splits(runs))
+        path=str(path),
+        format=file.title,
+        items=tuple(items),
+        splits=tuple(_list_splits(runs)),
     )
 
 
@@ -238,8 +239,7 @@ def _check_parts(data: Fields, options: ReadOptions) -> Iterator[FileProblem]:
     else:
         yield from _check_vectors(data, options)
         yield from _check_labels(data)
-    yield from _check_ids(data)
-    yield from _check_weights(data)
+    yield from _check_ids_and_weights(data)
 
 
 # Each check names its first few rows, and what remains without them.
@@ -373,7 +373,7 @@ def _check_correct(data: Fields) -> Iterator[FileProblem]:
         what = f"correct is {correct[bad][0]:g}"
         yield _make_row_problem(data, bad, what, "use 0 for wrong and 1 for right")
     elif pair is not None and len(pair[0]) == len(correct):
-        differ = row_selection.same_answer(*pair) != correct.astype(np.bool_)
+        differ = same_answer(*pair) != correct.astype(np.bool_)
         if differ.any():
             yield FileProblem(
                 where=_name_rows(data, differ),
@@ -413,23 +413,19 @@ def _check_labels(data: Fields) -> Iterator[FileProblem]:
         yield _make_row_problem(data, bad, what, fix)
 
 
-def _check_ids(data: Fields) -> Iterator[FileProblem]:
+def _check_ids_and_weights(data: Fields) -> Iterator[FileProblem]:
     ids = data.arrays.get("ids")
-    if ids is None or ids.ndim != 1:
-        return
-    _, first = np.unique(ids, return_index=True)
-    repeated = np.ones(len(ids), dtype=np.bool_)
-    repeated[first] = False
-    if repeated.any():
-        yield FileProblem(
-            where=_name_rows(data, repeated),
-            what=f"ids repeat (first: {ids[repeated][0]})",
-            fix="give every sample an id of its own, and use group for what several share",
-            anyway="everything without ids",
-        )
-
-
-def _check_weights(data: Fields) -> Iterator[FileProblem]:
+    if ids is not None and ids.ndim == 1:
+        _, first = np.unique(ids, return_index=True)
+        repeated = np.ones(len(ids), dtype=np.bool_)
+        repeated[first] = False
+        if repeated.any():
+            yield FileProblem(
+                where=_name_rows(data, repeated),
+                what=f"ids repeat (first: {ids[repeated][0]})",
+                fix="give every sample an id of its own, and use group for what several share",
+                anyway="everything without ids",
+            )
     weight = data.arrays.get("weight")
     if weight is None or weight.dtype.kind not in "biuf" or weight.ndim != 1:
         return

@@ -1,19 +1,22 @@
-"""The parts of a file as typed arrays; and where their names say nothing, what they may be."""
+"""The parts of a file as typed arrays, and which of its rows count: those of the wanted split that
+have an answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 
 import numpy as np
 
-from howsure._core.checks import Array, Floats, InputError, Ints
+from howsure._core import checks
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure._core.text import make_text_array
-from howsure.formats import cells, row_selection
-from howsure.formats.cells import TextColumn, replace_commas_of_numbers
+from howsure.formats import cells
+from howsure.formats.cells import TextColumn
 from howsure.formats.column_names import (
     ATTRIBUTE,
     NUMBERS,
@@ -22,13 +25,17 @@ from howsure.formats.column_names import (
     choose_values,
     get_given_classes,
     infer_classes,
+    make_no_split_error,
+    make_several_splits_error,
     plan_attributes,
     plan_parts,
 )
-from howsure.formats.contents import Cells, Contents, FileEntry, Report, refuse
+from howsure.formats.contents import Cells, Contents, Report, refuse
 from howsure.predictions.input_shapes import Unanswered
+from howsure.predictions.predictions import describe_outside
 from howsure.predictions.read_options import ReadOptions
 
+NO_ANSWER_REASONS = ("unparseable", "refused", "missing")
 MAX_COLUMNS_WITH_GAPS = 20  # more columns with empty values than this: the table is given up
 PARSERS: dict[str, Callable[[TextColumn], Array]] = {
     "confidence": cells.parse_confidences,
@@ -177,14 +184,14 @@ class _PartLoader:
         column = self._make_column(name, load_cells(self.contents, name))
         samples = cells.parse_text_lists(column)
         if prediction is None:
-            answers = [row_selection.majority(row) for row in samples]
+            answers = [majority(row) for row in samples]
             prediction = _LoadedPart(make_text_array(answers))
         else:
             answers = [str(answer) for answer in prediction.array.tolist()]
         if len(answers) != len(samples):
             what = "prediction and samples"
             raise InputError(what, where=self.contents.path.name, got="have different lengths")
-        share = _LoadedPart(row_selection.agreement(samples, answers))
+        share = _LoadedPart(agreement(samples, answers))
         return {"confidence": share, "prediction": prediction}
 
     def _make_column(self, name: str, texts: Cells) -> TextColumn:
@@ -255,116 +262,261 @@ class _PartLoader:
         return replace(column, cells=filled)
 
 
-# What columns may be whose names say nothing: suggestions for the caller, never taken by themselves
-
-SUGGESTION_ROWS = 1000  # rows that are looked at
-SUGGESTION_COLUMNS = 200  # columns that are looked at
-LISTED_COLUMNS = 6
-NAME_LETTERS = 60
-CLASS_LIST_LETTERS = 200
-ROW_SUM_SLACK = 0.02  # by so much rows of rounded probabilities may miss 1
-WHOLE_DTYPES = ("int", "uint", "bool")  # how the names of these types begin
+# Which rows count: those of the wanted split, and those with an answer
+#
+# Rows come in runs, one after the other. Rows without an answer are told apart by `no_answer`,
+# counted by their reason, and left out or counted as wrong.
 
 
-def suggest_names(contents: Contents) -> str:
-    """Options of a command that may make a table readable; "" where nothing comes to mind.
+def select_file(runs: Iterable[Fields], options: ReadOptions) -> Fields:
+    """All wanted rows of a file as one, those without an answer counted."""
+    rows = concat_runs(list(select_split(runs, options.split)))
+    return next(skip_empty_runs([select_answers(rows, options)]))
 
-    >>> from pathlib import Path
-    >>> from howsure.formats.contents import make_text_entry
-    >>> cells = {"animal": ["cat", "dog"], "cat": ["0.9", "0.2"], "dog": ["0.1", "0.8"]}
-    >>> entries = {name: make_text_entry(c) for name, c in cells.items()}
-    >>> suggest_names(Contents(Path("a.csv"), entries, table=True))
-    "The texts of 'animal' are names of columns: try --name probs=cat,dog --name labels=animal"
+
+def select_runs(
+    runs: Iterable[Fields], options: ReadOptions, *, whole: bool = True
+) -> Iterator[Fields]:
+    """The wanted rows of a file run by run; `whole=False` for a piece of a file."""
+    chosen = select_split(runs, options.split, whole=whole)
+    return skip_empty_runs(select_answers(run, options) for run in chosen)
+
+
+# Rows of a split
+
+
+def select_split(
+    runs: Iterable[Fields], split: str | None, *, whole: bool = True
+) -> Iterator[Fields]:
+    """The rows of the split, run by run; a file with several splits is refused where none is named.
+
+    A `whole` file must have the split; a piece of a file need not.
     """
-    if not contents.table:
-        return ""
-    entries = dict(list(contents.entries.items())[:SUGGESTION_COLUMNS])
-    numbers: dict[str, Floats] = {}
-    shares: list[str] = []  # between 0 and 1, and not right or wrong
-    for name, entry in entries.items():
-        column = _read_numbers(entry, contents.commas)
-        if column is not None:
-            numbers[name] = column
-            inside = column.min() >= 0 and column.max() <= 1
-            if inside and not np.isin(column, (0, 1)).all():
-                shares.append(name)
-    for name, entry in entries.items():
-        if name in numbers or len(entry.shape) != 1:
+    seen: dict[str, Path] = {}
+    for run in runs:
+        words = run.arrays.get("split")
+        if words is None:
+            yield run
             continue
-        # Every text of a column of labels names a column of numbers.
-        texts = _list_texts(entry)
-        classes = [column for column in numbers if column.strip() in texts]
-        if len(classes) == len(texts) > 1:
-            return _suggest_classes(name[:NAME_LETTERS], classes, shares, numbers)
-    if not shares:
-        return ""
-    short = [name[:NAME_LETTERS] for name in shares]
-    listed = ", ".join(map(repr, short[:LISTED_COLUMNS]))
-    verb = "holds" if len(short) == 1 else "hold"
-    probs = quote(f"probs={short[0]}")
-    confidence = quote(f"confidence={short[0]}")
-    return (
-        f"{listed} {verb} numbers between 0 and 1: try --name {probs} if that is the probability of class 1, "
-        f"--name {confidence} if it says how sure the answer is"
+        if words.ndim != 1:
+            got = "has lists in the column split"
+            raise InputError(run.path.name, got=got, need="one word per row is needed")
+        if words.dtype != object:
+            words = words.astype(np.str_)
+        seen |= dict.fromkeys(words.tolist(), run.path)
+        if split is None and len(seen) > 1:
+            raise make_several_splits_error(run.path, sorted(seen))
+        keep = np.ones(len(words), dtype=np.bool_)
+        if split is not None:
+            keep = words == split
+        if keep.any():
+            yield _select_rows(run, keep)
+    if whole and split is not None and seen and split not in seen:
+        raise make_no_split_error(split, sorted(seen), next(iter(seen.values())))
+
+
+def _select_rows(run: Fields, keep: Bools) -> Fields:
+    """These rows of every array of the same length; others are left for the checks to complain
+    about. The column of splits has served.
+    """
+    arrays = {part: a for part, a in run.arrays.items() if part != "split"}
+    if keep.all():
+        return replace(run, arrays=arrays)
+    for part, a in arrays.items():
+        if part.startswith("mc_") and a.ndim > 1 and a.shape[1] == len(keep):
+            arrays[part] = a[:, keep]
+        elif len(a) == len(keep):
+            arrays[part] = a[keep]
+    lines = None if run.lines is None else run.lines[keep]
+    return replace(run, arrays=arrays, lines=lines)
+
+
+# Runs as one
+
+
+def concat_runs(runs: Sequence[Fields]) -> Fields:
+    """Runs of rows of one file as one."""
+    first = runs[0]
+    if len(runs) == 1:
+        return first
+    for run in runs[1:]:
+        odd = ", ".join(sorted(set(run.arrays) ^ set(first.arrays)))
+        if odd or run.kind != first.kind or run.class_names != first.class_names:
+            start = "" if run.lines is None else f" from line {int(run.lines[0])} on"
+            got = f"changes{start}: {odd or 'the classes'} is not the same in all rows"
+            raise InputError(run.path.name, got=got, hint="give every row the same columns")
+    arrays: dict[str, Array] = {}
+    for part in first.arrays:
+        parts = [run.arrays[part] for run in runs]
+        try:
+            arrays[part] = concat_arrays(parts, axis=1 if part.startswith("mc_") else 0)
+        except ValueError:
+            shapes = ", ".join(sorted({str(a.shape[1:]) for a in parts}))
+            got = f"changes its shape between rows ({shapes})"
+            raise InputError(part, where=first.path.name, got=got) from None
+    lines = first.lines
+    if lines is not None:
+        lines = np.concatenate([run.lines for run in runs if run.lines is not None])
+    return replace(first, arrays=arrays, lines=lines)
+
+
+def concat_arrays(arrays: Sequence[Array], axis: int = 0) -> Array:
+    """Arrays behind each other; where some are text and others whole numbers, all become text."""
+    if len({a.dtype.kind in "UO" for a in arrays}) > 1:
+        arrays = [a if a.dtype.kind in "UO" else a.astype(np.str_) for a in arrays]
+    return np.concatenate(arrays, axis=axis)
+
+
+# Rows with an answer
+
+
+def select_answers(data: Fields, options: ReadOptions) -> Fields:
+    """The rows with an answer and a confidence, which is a share, and the count of the others by
+    reason.
+
+    `no_answer="wrong"` keeps rows without an answer that have a confidence, and counts them as
+    wrong.
+    """
+    if options.percent:
+        data = convert_percent(data)
+    arrays = dict(data.arrays)
+    value = arrays[data.kind]
+    if options.drop_outside and data.kind == "confidence":
+        value = value.astype(np.float64)
+        value = np.where((value >= 0) & (value <= 1), value, np.nan)
+        arrays["confidence"] = value
+        arrays.setdefault("no_answer", np.full(len(value), "", dtype=np.str_))
+    reasons = arrays.pop("no_answer", None)
+    if reasons is None:
+        return data
+    if value.ndim != 1 or len(reasons) != len(value):
+        return replace(data, arrays=arrays)
+    if data.kind == "confidence":
+        # Refused here, while rows are still numbered as in the file.
+        bad = (value < 0) | (value > 1)
+        if bad.any():
+            line = None if data.lines is None else int(data.lines[checks.find_first(bad)])
+            error = describe_outside(np.where(np.isnan(value), 0, value), bad)
+            raise error.at(data.path.name, line)
+    silent: Bools = reasons != ""
+    for part in ("correct", "grade"):
+        if part in arrays:
+            arrays[part] = np.where(silent, 0, arrays[part])  # no answer is not a right one
+    missing: Bools = np.isnan(value.astype(np.float64))
+    keep = ~missing
+    if options.no_answer != "wrong":
+        keep &= ~silent
+
+    unstated = missing & ~silent  # answers without a confidence
+    right = arrays.get("correct", arrays.get("grade"))
+    unstated_right = 0.0
+    if right is not None:
+        unstated_right = float(np.asarray(right, dtype=np.float64)[unstated].sum())
+    counts = {reason: int(((reasons == reason) & ~keep).sum()) for reason in NO_ANSWER_REASONS}
+    return replace(
+        data,
+        arrays={part: a[keep] for part, a in arrays.items()},
+        lines=None if data.lines is None else data.lines[keep],
+        unanswered=Unanswered(
+            **counts, unstated=int(unstated.sum()), unstated_right=unstated_right
+        ),
     )
 
 
-def _suggest_classes(
-    labels: str, classes: list[str], shares: list[str], numbers: dict[str, Floats]
-) -> str:
-    """Which option makes columns called like the classes readable."""
-    part = "logits"
-    if set(classes) <= set(shares):
-        part = "probs"
-        # A class without a label in these rows has a column too: together they sum to 1.
-        if np.allclose(sum(numbers[name] for name in shares), 1, atol=ROW_SUM_SLACK):
-            classes = shares
-    listed = ",".join(classes)
-    if len(listed) > CLASS_LIST_LETTERS:
-        listed = f"{classes[0][:NAME_LETTERS]},…,{classes[-1][:NAME_LETTERS]}"
-    words = f"--name {quote(f'{part}={listed}')} --name {quote(f'labels={labels}')}"
-    return f"The texts of {labels!r} are names of columns: try {words}"
+def convert_percent(data: Fields) -> Fields:
+    """A confidence given in percent, as a share."""
+    if data.kind != "confidence":
+        need = "only a confidence can be given in percent"
+        raise InputError(data.path.name, got=f"holds {data.kind}", need=need)
+    return replace(data, arrays={**data.arrays, "confidence": data.arrays["confidence"] / 100})
 
 
-def _read_numbers(entry: FileEntry, commas: bool) -> Floats | None:
-    """The first numbers of a column; None where some are none."""
-    if len(entry.shape) != 1 or entry.rows < 2:
-        return None
-    try:
-        cells = entry.load()[:SUGGESTION_ROWS]
-        if commas and not isinstance(cells, np.ndarray):
-            cells = replace_commas_of_numbers(cells)
-        numbers = np.array(cells, dtype=np.float64)
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return numbers if np.isfinite(numbers).all() else None
-
-
-def find_label_columns(contents: Contents, k: int, n: int) -> list[str]:
-    """What may hold the labels of n samples: columns with two to k different values, arrays of
-    whole numbers.
-
-    >>> from pathlib import Path
-    >>> from howsure.formats.contents import make_array_entry, make_text_entry
-    >>> cells = {"age": ["41", "57", "63"], "sick": ["1", "0", "1"], "ward": ["a", "a", "a"]}
-    >>> entries = {name: make_text_entry(c) for name, c in cells.items()}
-    >>> find_label_columns(Contents(Path("a.csv"), entries, table=True), 2, 3)
-    ['sick']
-    >>> arrays = {"Y": make_array_entry(np.arange(3)), "X": make_array_entry(np.ones(3))}
-    >>> find_label_columns(Contents(Path("a.npz"), arrays), 9, 3)
-    ['Y']
+def skip_empty_runs(runs: Iterable[Fields]) -> Iterator[Fields]:
+    """Runs that hold an answer; the counts of those that hold none go to the one before, or to the
+    first that does.
     """
-    names: list[str] = []
-    for name, entry in list(contents.entries.items())[:SUGGESTION_COLUMNS]:
-        if contents.table:
-            fits = len(entry.shape) == 1 and 2 <= len(_list_texts(entry)) <= k
+    held: Fields | None = None  # the last run with an answer, until the next one comes
+    count: Unanswered | None = None  # of the runs without an answer before the first with one
+    path: Path | None = None
+    for run in runs:
+        path = run.path
+        if run.arrays[run.kind].size:
+            if held is not None:
+                yield held
+            held = replace(run, unanswered=_sum_counts(count, run.unanswered))
+            count = None
+        elif held is not None:
+            held = replace(held, unanswered=_sum_counts(held.unanswered, run.unanswered))
         else:
-            one_each = entry.shape[:1] == (n,) and len(entry.shape) <= 2
-            fits = one_each and entry.dtype.startswith(WHOLE_DTYPES)
-        if fits:
-            names.append(name)
-    return names
+            count = _sum_counts(count, run.unanswered)
+    if held is not None:
+        yield held
+    elif path is not None:
+        got = "is empty" if count is None else "has no answer with a confidence"
+        raise InputError(path.name, got=got, need="at least one is needed")
 
 
-def _list_texts(entry: FileEntry) -> set[str]:
-    return {str(cell).strip() for cell in entry.load()[:SUGGESTION_ROWS]}
+def _sum_counts(a: Unanswered | None, b: Unanswered | None) -> Unanswered | None:
+    if a is None or b is None:
+        return a or b
+    return a + b
+
+
+# Answers as such
+
+
+def from_logprob(logprob: Array) -> Floats:
+    r"""The confidence :math:`e^{\ell}` of an answer whose log-probability is :math:`\ell \le 0`.
+
+    >>> from_logprob(np.log([0.5, 1.0]))
+    array([0.5, 1. ])
+    """
+    column = checks.column(logprob, "logprob").astype(np.float64)
+    bad = column > 0
+    if bad.any():
+        i = checks.find_first(bad)
+        need = "a log-probability is at most 0, so name a probability otherwise"
+        raise InputError("logprob", row=i, got=f"is {column[i]:g}", need=need)
+    return np.exp(column)
+
+
+def majority(samples: Sequence[str]) -> str:
+    """The most frequent answer; of several, the one that comes first in the alphabet, whatever the
+    order.
+
+    >>> majority(["Paris", "paris ", "Lyon"]), majority(["b", "a"])
+    ('Paris', 'a')
+    """
+    counts = Counter(map(_plain, samples))
+    best = min(counts, key=lambda answer: (-counts[answer], answer))
+    return min(s.strip() for s in samples if _plain(s) == best)
+
+
+def agreement(samples: Sequence[Sequence[str]], answers: Sequence[str]) -> Floats:
+    """The share of each row's samples that are the same as the row's answer.
+
+    >>> agreement([["Paris", "paris ", "Lyon"], ["b", "a"]], ["Paris", "c"])
+    array([0.66666667, 0. ])
+    """
+    shares = [
+        sum(_plain(s) == _plain(a) for s in row) / len(row)
+        for row, a in zip(samples, answers, strict=True)
+    ]
+    return np.array(shares, dtype=np.float64)
+
+
+def same_answer(prediction: Array, labels: Array) -> Bools:
+    """Whether prediction and label are the same: numbers as numbers, texts without regard to case
+    and white space.
+
+    >>> same_answer(np.array(["Paris", "42"]), np.array([" paris", "41"]))
+    array([ True, False])
+    """
+    if prediction.dtype.kind in "biuf" and labels.dtype.kind in "biuf":
+        return prediction == labels
+    pairs = zip(prediction.tolist(), labels.tolist(), strict=True)
+    return np.array([_plain(str(a)) == _plain(str(b)) for a, b in pairs], dtype=np.bool_)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()

@@ -25,15 +25,21 @@ from howsure._core.frozen import frozen
 from howsure.formats.assembly import build_predictions, concat_predictions
 from howsure.formats.column_names import (
     ATTRIBUTE,
+    SUGGESTION_ROWS,
     choose_values,
+    find_label_columns,
     find_parts,
     plan_attributes,
     plan_parts,
 )
-from howsure.formats.contents import Contents, FileEntry, make_array_entry
-from howsure.formats.fields import Fields, load_cells, load_fields
-from howsure.formats.location import ARROW_SUFFIXES, group_files
-from howsure.formats.row_selection import select_file, select_runs
+from howsure.formats.contents import (
+    ARROW_SUFFIXES,
+    Contents,
+    FileEntry,
+    group_files,
+    make_array_entry,
+)
+from howsure.formats.fields import Fields, load_cells, load_fields, select_file, select_runs
 from howsure.predictions import ROW_SUM_TOLERANCE, Predictions, needs_predictions
 from howsure.predictions.input_shapes import strip_label_names
 from howsure.predictions.read_options import Names, NoAnswer, ReadOptions, choose_options
@@ -317,8 +323,6 @@ def list_columns(path: PathLike) -> list[str]:
 
 def list_likely_labels(path: PathLike, k: int, n: int) -> list[str]:
     """The columns or arrays that play no part and may hold the labels of n samples of k classes."""
-    from howsure.formats.fields import SUGGESTION_ROWS, find_label_columns
-
     beginning = _read_beginning(path, SUGGESTION_ROWS)
     known = find_parts(beginning)
     return [name for name in find_label_columns(beginning, k, n) if name not in known]

@@ -12,6 +12,7 @@ import re
 import zlib
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from io import TextIOWrapper
 from itertools import groupby
 from pathlib import Path
@@ -160,22 +161,25 @@ def _build_contents(rows: list[tuple[int, JsonObject]], path: Path, size: int) -
     names: dict[str, None] = {}
     for keys in dict.fromkeys(map(tuple, records)):
         names |= dict.fromkeys(keys)
+
+    def load(name: str) -> list[Any]:
+        return [record.get(name) for record in records]
+
+    # Columns are gathered when they are asked for: a file may have as many names as lines.
+    entries: dict[str, FileEntry] = {}
+    for name in names:
+        entries[name] = FileEntry(
+            shape=(len(records),),
+            dtype="text",
+            load=partial(load, name),
+        )
     return Contents(
         path=path,
-        entries={name: _make_entry(records, name) for name in names},
+        entries=entries,
         table=True,
         lines=np.array([number for number, _ in rows], dtype=np.int64),
         size=size,
     )
-
-
-def _make_entry(records: list[JsonObject], name: str) -> FileEntry:
-    """A column that is gathered when it is asked for: a file may have as many names as lines."""
-
-    def load() -> list[Any]:
-        return [record.get(name) for record in records]
-
-    return FileEntry(shape=(len(records),), dtype="text", load=load)
 
 
 # Lines of text, whatever stands on them
@@ -219,32 +223,32 @@ class LineParser(Protocol):
 
 def read_rows(path: Path, rows: int | None, parser: LineParser) -> Iterator[Contents]:
     """Runs of rows of a file; the first bad line is refused, and so is a file without rows."""
+
+    def parse_file() -> Iterator[Contents | BadLine]:
+        waiting: list[NumberedLine] = []
+        for lines in number_lines(read_blocks(path), path.name):
+            waiting += lines
+            start = 0
+            while True:
+                # The parser knows how many lines it can take only when it has seen the header.
+                step = max(1, min(rows or parser.rows, parser.rows))
+                if len(waiting) - start < step:
+                    break
+                yield from parser.take_lines(waiting[start : start + step])
+                start += step
+            del waiting[:start]
+        if waiting:
+            yield from parser.take_lines(waiting)
+        yield from parser.close()
+
     empty = True
-    for run in _parse_file(path, rows, parser):
+    for run in parse_file():
         if isinstance(run, BadLine):
             raise run.error
         empty = False
         yield run
     if empty:
         raise parser.make_empty_error()
-
-
-def _parse_file(path: Path, rows: int | None, parser: LineParser) -> Iterator[Contents | BadLine]:
-    waiting: list[NumberedLine] = []
-    for lines in number_lines(read_blocks(path), path.name):
-        waiting += lines
-        start = 0
-        while True:
-            # The parser knows how many lines it can take only when it has seen the header.
-            step = max(1, min(rows or parser.rows, parser.rows))
-            if len(waiting) - start < step:
-                break
-            yield from parser.take_lines(waiting[start : start + step])
-            start += step
-        del waiting[:start]
-    if waiting:
-        yield from parser.take_lines(waiting)
-    yield from parser.close()
 
 
 def is_packed(path: Path) -> bool:

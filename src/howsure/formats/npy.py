@@ -36,10 +36,43 @@ NPY_DTYPE = re.compile(r"[<>|=]?(?:b1|[iu][1248]|f[248]|[US]\d{1,9})")
 
 def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - entries are read when they are asked for
     """The arrays, which stay in their files until they are loaded."""
-    read_entries = _read_family
+    entries: dict[str, FileEntry] = {}
     if path.suffix.lower() == ".npz":
-        read_entries = _read_archive
-    yield Contents(path=path, entries=read_entries(path))
+        budget = Budget(path.name, path.stat().st_size)
+        with refuse_damaged_zip(path), zipfile.ZipFile(path) as archive:
+            for member, info in check_members(archive, path).items():
+                if not member.endswith(".npy"):
+                    continue
+                name = member.removesuffix(".npy")
+                where = f"{path.name}, array {name!r}"
+                with archive.open(info) as stream:
+                    header = read_header(stream, info.file_size, where)
+                open_bytes = partial(_open_member, path, member)
+                array = StoredArray(
+                    header=header, open_bytes=open_bytes, where=where, budget=budget
+                )
+                entries[name] = array.make_entry()
+        yield Contents(path=path, entries=entries)
+        return
+    files = find_family(path)
+    if not files or (path.exists() and path not in files.values()):
+        raise InputError(
+            path.name,
+            got="does not say what it holds",
+            hint="name it x_logits.npy, its labels x_labels.npy",
+        )
+    for part, file in files.items():
+        size = check_readable(file).stat().st_size
+        with _open_file(file) as stream:
+            header = read_header(stream, size, file.name)
+        array = StoredArray(
+            header=header,
+            open_bytes=partial(_open_file, file),
+            where=file.name,
+            budget=Budget(file.name, size),
+        )
+        entries[part] = array.make_entry()
+    yield Contents(path=path, entries=entries)
 
 
 def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
@@ -61,35 +94,6 @@ def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
             temporary = stack.enter_context(replace_file(path.with_name(f"{path.stem}_{name}.npy")))
             with temporary.open("wb") as file:
                 np.save(file, array, allow_pickle=False)
-
-
-# Archives
-
-
-def _read_archive(path: Path) -> dict[str, FileEntry]:
-    budget = Budget(path.name, path.stat().st_size)
-    entries: dict[str, FileEntry] = {}
-    with refuse_damaged_zip(path), zipfile.ZipFile(path) as archive:
-        for member, info in check_members(archive, path).items():
-            if not member.endswith(".npy"):
-                continue
-            name = member.removesuffix(".npy")
-            where = f"{path.name}, array {name!r}"
-            with archive.open(info) as stream:
-                header = read_header(stream, info.file_size, where)
-            open_bytes = partial(_open_member, path, member)
-            array = StoredArray(header=header, open_bytes=open_bytes, where=where, budget=budget)
-            entries[name] = array.make_entry()
-    return entries
-
-
-@contextmanager
-def _open_member(path: Path, member: str) -> Generator[IO[bytes], None, None]:
-    with refuse_damaged_zip(path), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
-        yield stream
-
-
-# Files that belong together
 
 
 def find_family(path: Path) -> dict[str, Path]:
@@ -114,27 +118,10 @@ def find_family(path: Path) -> dict[str, Path]:
     return family
 
 
-def _read_family(path: Path) -> dict[str, FileEntry]:
-    files = find_family(path)
-    if not files or (path.exists() and path not in files.values()):
-        raise InputError(
-            path.name,
-            got="does not say what it holds",
-            hint="name it x_logits.npy, its labels x_labels.npy",
-        )
-    entries: dict[str, FileEntry] = {}
-    for part, file in files.items():
-        size = check_readable(file).stat().st_size
-        with _open_file(file) as stream:
-            header = read_header(stream, size, file.name)
-        array = StoredArray(
-            header=header,
-            open_bytes=partial(_open_file, file),
-            where=file.name,
-            budget=Budget(file.name, size),
-        )
-        entries[part] = array.make_entry()
-    return entries
+@contextmanager
+def _open_member(path: Path, member: str) -> Generator[IO[bytes], None, None]:
+    with refuse_damaged_zip(path), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+        yield stream
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -29,7 +30,7 @@ from howsure.formats.column_names import (
     plan_parts,
 )
 from howsure.formats.contents import Cells, Contents, FileEntry, refuse
-from howsure.formats.fields import Fields, load_cells, load_fields
+from howsure.formats.fields import Fields, convert_percent, load_cells, load_fields
 from howsure.formats.files import FORMAT_BY_SUFFIX, get_suffix
 from howsure.formats.json_lines import (
     BYTE_ORDER_MARK,
@@ -38,7 +39,6 @@ from howsure.formats.json_lines import (
     NumberedLine,
     number_lines,
 )
-from howsure.formats.row_selection import convert_percent
 from howsure.predictions import Predictions
 from howsure.predictions.read_options import ReadOptions
 
@@ -198,16 +198,24 @@ def _select_rows(run: Contents, keep: Sequence[int]) -> Contents:
     """Some rows of a run."""
     if run.lines is None or len(keep) == len(run.lines):
         return run
-    entries = {name: _select_cells(entry, keep) for name, entry in run.entries.items()}
-    return replace(run, entries=entries, lines=run.lines[list(keep)], first=run.first + keep[0])
 
-
-def _select_cells(entry: FileEntry, keep: Sequence[int]) -> FileEntry:
-    def load() -> Cells:
+    def load(entry: FileEntry) -> Cells:
         cells = entry.load()
         return [cells[i] for i in keep]
 
-    return FileEntry(shape=(len(keep),), dtype=entry.dtype, load=load)
+    entries: dict[str, FileEntry] = {}
+    for name, entry in run.entries.items():
+        entries[name] = FileEntry(
+            shape=(len(keep),),
+            dtype=entry.dtype,
+            load=partial(load, entry),
+        )
+    return replace(
+        run,
+        entries=entries,
+        lines=run.lines[list(keep)],
+        first=run.first + keep[0],
+    )
 
 
 class _BatchBuilder:

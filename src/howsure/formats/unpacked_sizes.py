@@ -13,7 +13,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TypeAlias
@@ -37,7 +37,9 @@ ThriftSchema: TypeAlias = "dict[int, ThriftSchema]"  # the fields of a structure
 PAGE_SCHEMA: ThriftSchema = {2: {}, 3: {}, 5: {1: {}}, 7: {1: {}}, 8: {1: {}}}
 # FileMetaData: 4 row groups, each with 3, its rows, and 1, its columns; the metadata (3) of a column
 # has 5 values, 6 unpacked and 7 packed bytes, 9 the first data page and 11 the dictionary page.
-FOOTER_SCHEMA: ThriftSchema = {4: {1: {3: {5: {}, 6: {}, 7: {}, 9: {}, 11: {}}}, 3: {}}}
+COLUMN_SCHEMA: ThriftSchema = {5: {}, 6: {}, 7: {}, 9: {}, 11: {}}
+GROUP_SCHEMA: ThriftSchema = {1: {3: COLUMN_SCHEMA}, 3: {}}
+FOOTER_SCHEMA: ThriftSchema = {4: GROUP_SCHEMA}
 
 # The types of Thrift's compact protocol.
 TRUE, FALSE, BYTE, INT16, INT32, INT64, DOUBLE, BINARY, LIST, SET = range(1, 11)
@@ -273,46 +275,42 @@ class ArrowLayout:
 
 
 def read_layout(file: IO[bytes]) -> ArrowLayout:
-    """What an Arrow file or stream holds."""
+    """What an Arrow file or stream holds: of a stream every message from the beginning on, of a
+    file every block that the footer names, as often as it does.
+    """
     size = file.seek(0, os.SEEK_END)
-    batches: dict[int, list[ArrowBatch]] = {DICTIONARY: [], BATCH: []}
+    messages: list[tuple[int, ArrowBatch]] = []
     try:
-        for kind, batch in _read_messages(file, size):
-            if kind in batches:
-                batches[kind].append(batch)
+        file.seek(0)
+        if file.read(len(ARROW_MAGIC)) != ARROW_MAGIC:
+            at = 0
+            while at + 8 <= size:
+                kind, batch, at = _read_message(file, at, size)
+                messages.append((kind, batch))
+                if kind == END:
+                    break
+        else:
+            if size < 18:
+                raise ValueError("it ends too early")
+            file.seek(size - 10)
+            (length,) = struct.unpack("<i", file.read(4))
+            if not 0 < length <= size - 18:
+                raise ValueError("its footer has no size")
+            file.seek(size - 10 - length)
+            footer = _FlatTable.read_root(file.read(length))
+            for field in (2, 3):  # dictionaries, record batches
+                for at in footer.locate_structs(field, 24):
+                    offset, metadata = struct.unpack_from("<qi", footer.raw, at)
+                    if not 0 <= offset < size or not 0 <= metadata <= size:
+                        raise ValueError("a block that is not there")
+                    kind, batch, _ = _read_message(file, offset, size)
+                    messages.append((kind, batch))
     except (struct.error, IndexError):
         raise ValueError("its headers are not complete") from None
-    return ArrowLayout(dictionaries=tuple(batches[DICTIONARY]), batches=tuple(batches[BATCH]))
-
-
-def _read_messages(file: IO[bytes], size: int) -> Iterator[tuple[int, ArrowBatch]]:
-    """The kind of each message and what it holds: of a stream from the beginning on, of a file
-    every block that the footer names, as often as it does.
-    """
-    file.seek(0)
-    if file.read(len(ARROW_MAGIC)) != ARROW_MAGIC:
-        at = 0
-        while at + 8 <= size:
-            kind, batch, at = _read_message(file, at, size)
-            if kind == END:
-                return
-            yield kind, batch
-        return
-    if size < 18:
-        raise ValueError("it ends too early")
-    file.seek(size - 10)
-    (length,) = struct.unpack("<i", file.read(4))
-    if not 0 < length <= size - 18:
-        raise ValueError("its footer has no size")
-    file.seek(size - 10 - length)
-    footer = _FlatTable.read_root(file.read(length))
-    for field in (2, 3):  # dictionaries, record batches
-        for at in footer.locate_structs(field, 24):
-            offset, metadata = struct.unpack_from("<qi", footer.raw, at)
-            if not 0 <= offset < size or not 0 <= metadata <= size:
-                raise ValueError("a block that is not there")
-            kind, batch, _ = _read_message(file, offset, size)
-            yield kind, batch
+    return ArrowLayout(
+        dictionaries=tuple(batch for kind, batch in messages if kind == DICTIONARY),
+        batches=tuple(batch for kind, batch in messages if kind == BATCH),
+    )
 
 
 def _read_message(file: IO[bytes], at: int, size: int) -> tuple[int, ArrowBatch, int]:

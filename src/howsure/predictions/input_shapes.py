@@ -234,9 +234,11 @@ def _are_percentages(p: Array, total: Floats) -> bool:
     """
     if p.max() > 100:
         return False
-    if p.shape[1] == 2 and p[:, 1].min() >= 0 and (np.abs(total - 1) < 1e-3).all():
+    sums_to_one = bool((np.abs(total - 1) < 1e-3).all())
+    if sums_to_one and p.shape[1] == 2 and p[:, 1].min() >= 0:
         return True
-    return bool(p.min() >= 0 and (np.abs(total - 100) < 1).all())
+    sums_to_hundred = bool((np.abs(total - 100) < 1).all())
+    return sums_to_hundred and bool(p.min() >= 0)
 
 
 def check_label_values(given: ArrayLike | None, kind: str, sums_to_one: bool) -> Array:

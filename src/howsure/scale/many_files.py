@@ -15,9 +15,8 @@ from howsure._core.frozen import frozen
 from howsure.formats import arrow
 from howsure.formats.column_names import Plan, choose_values
 from howsure.formats.column_names import plan_parts as plan
-from howsure.formats.contents import Damaged
+from howsure.formats.contents import Damaged, group_files, list_matching_files
 from howsure.formats.files import load_reader
-from howsure.formats.location import group_files, list_matching_files
 from howsure.predictions.read_options import Names, ReadOptions, choose_options
 from howsure.report import catalogue
 from howsure.report.catalogue import BOUNDED_SCORES

@@ -26,9 +26,8 @@ from howsure._core.file_access import check_readable, replace_file
 from howsure._core.frozen import frozen
 from howsure._core.version import __version__
 from howsure.formats import arrow
-from howsure.formats.contents import Damaged
+from howsure.formats.contents import Damaged, Remote, is_remote
 from howsure.formats.files import load_reader, scan_piece
-from howsure.formats.location import Remote, is_remote
 from howsure.metrics.calibration_error import ClassBinSums
 from howsure.predictions import Predictions
 from howsure.predictions.images import Images

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from howsure.formats.logs.read_logs import TOOLS
+from howsure.formats.logs import TOOLS
 
 PAGE = Path(__file__).parents[3] / "docs/language_models.md"
 

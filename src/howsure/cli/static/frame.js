@@ -73,7 +73,7 @@ async function add(files) {
 // NumPy files that belong together are one: the first stands for all. What a new file changes is looked at again.
 async function settle(added) {
   const names = JSON.stringify([...state.files.keys()]);
-  const { out } = await ask({ python: `import json; from howsure.formats.location import group_files; json.dumps(group_files(${names}))` });
+  const { out } = await ask({ python: `import json; from howsure.formats.contents import group_files; json.dumps(group_files(${names}))` });
   const groups = JSON.parse(out);
   for (const [name, file] of state.files) file.all = groups[name];
   for (const [name, all] of Object.entries(groups)) if (all.some((one) => added.includes(one))) await look(name);

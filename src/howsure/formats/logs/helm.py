@@ -83,7 +83,15 @@ def read(folder: Path, metric: str | None = None) -> Log:
     repeated = len(set(instances)) < len(instances)
     if repeated:  # several trials or perturbations of one instance
         ids = ["/".join(filter(None, _get_key(state))) for state in states]
-    confidences = _read_confidences(states)
+    confidences: tuple[Confidence, ...] = ()
+    # Options that were scored one request each have no log-probability of the answer.
+    if not any("reference_index" in state for state in states):
+        answers: list[list[Json]] = []
+        for state in states:
+            logprob = as_number(get_at(state, "result", "completions", 0, "logprob"))
+            answers.append([] if logprob is None else [logprob])
+        # HELM gives one sum for the whole answer, so a mean over tokens would be the same again.
+        confidences = compute_token_confidences(answers)[:1]
     notes: tuple[str, ...] = ()
     if not confidences:
         notes = ("the run holds no log-probabilities of its answers",)
@@ -155,18 +163,6 @@ def _find_reason_unanswered(state: Record) -> Outcome | None:
     if letters and _get_answer(state) not in letters:
         return Outcome.UNPARSEABLE
     return None
-
-
-def _read_confidences(states: Sequence[Record]) -> tuple[Confidence, ...]:
-    """The log-probability of the answer; none where options were scored one request each."""
-    if any("reference_index" in state for state in states):
-        return ()
-    answers: list[list[Json]] = []
-    for state in states:
-        logprob = as_number(get_at(state, "result", "completions", 0, "logprob"))
-        answers.append([] if logprob is None else [logprob])
-    # HELM gives one sum for the whole answer, so a mean over tokens would be the same again.
-    return compute_token_confidences(answers)[:1]
 
 
 def _check_own_means(

@@ -4,6 +4,7 @@ predictions.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
@@ -264,6 +265,18 @@ def check_table_size(rows: int, columns: int, there: int, where: str) -> None:
     """
     what = f"{where}, as a table of {rows:,} rows and {columns:,} columns,"
     Budget(what, FLOAT_BYTES * there).spend(FLOAT_BYTES * rows * columns)
+
+
+def find_kind(name: str, patterns: Sequence[tuple[re.Pattern[str], Kind]]) -> Kind:
+    """What a confidence is by its name: the kind of the first pattern that is in it.
+
+    >>> find_kind("judge_a", [(re.compile("judge"), Kind.JUDGE)])
+    <Kind.JUDGE: 'judge score'>
+    """
+    for pattern, kind in patterns:
+        if pattern.search(name):
+            return kind
+    return Kind.STATED
 
 
 def describe_constants(confidences: Sequence[Confidence]) -> tuple[str, ...]:

@@ -21,7 +21,6 @@ from howsure.formats.logs.json_tree import (
 )
 from howsure.formats.logs.log import (
     Claim,
-    Confidence,
     Log,
     Outcome,
     check_claim,
@@ -118,7 +117,14 @@ def _read_responses(rows: Sequence[Record], path: Path, metric: str | None) -> L
     grades = [as_number(row.get(name)) for row in rows]
     known = [grade for grade in grades if grade is not None and 0 <= grade <= 1]
     if len(known) < len(rows):
-        raise InputError(_describe_missing_outcome(len(rows), confidences, path, name))
+        first = " without logprobs"
+        if confidences:
+            shown = ", ".join(f"{c.name} {c.value[0]:.6g}" for c in confidences)
+            first = f" (the first: {shown})"
+        raise InputError(
+            f"{path.name} holds {len(rows):,} {RESPONSES_TITLE}{first}, but nothing says which are "
+            f'right; put each beside its outcome, as in {{"{name}": 1, "response": {{…}}}}.'
+        )
     ids: list[str] = []
     for row, body in zip(rows, bodies, strict=True):
         ids.append(as_text(row.get("custom_id")) or as_text(body.get("id")))
@@ -146,19 +152,6 @@ def _find_body(row: Record) -> Record:
         if candidate.get("object") in RESPONSE_OBJECTS:
             return candidate
     return {}
-
-
-def _describe_missing_outcome(
-    n: int, confidences: Sequence[Confidence], path: Path, name: str
-) -> str:
-    first = " without logprobs"
-    if confidences:
-        shown = ", ".join(f"{c.name} {c.value[0]:.6g}" for c in confidences)
-        first = f" (the first: {shown})"
-    return (
-        f"{path.name} holds {n:,} {RESPONSES_TITLE}{first}, but nothing says which are right; "
-        f'put each beside its outcome, as in {{"{name}": 1, "response": {{…}}}}.'
-    )
 
 
 def _list_parts(body: Record) -> list[Record]:

@@ -15,6 +15,7 @@ import numpy as np
 from howsure._core.checks import Array, InputError, Ints
 from howsure.formats.cells import replace_commas
 from howsure.formats.delimited import find_separator
+from howsure.formats.fields import same_answer
 from howsure.formats.logs.json_tree import as_number
 from howsure.formats.logs.log import (
     Confidence,
@@ -22,10 +23,10 @@ from howsure.formats.logs.log import (
     Log,
     Outcome,
     describe_constants,
+    find_kind,
     judge_grades,
     make_column,
 )
-from howsure.formats.row_selection import same_answer
 
 TextColumns: TypeAlias = dict[str, list[str]]
 TITLES = {".csv": "CSV log", ".tsv": "TSV log", ".txt": "text log"}
@@ -239,11 +240,7 @@ def _read_grade(cell: str, row: int, name: str, path: Path) -> tuple[float, Outc
 
 
 def _read_confidence(name: str, cells: Sequence[str], path: Path) -> Confidence:
-    kind = Kind.STATED
-    for pattern, candidate in KIND_PATTERNS:
-        if pattern.search(name.lower()):
-            kind = candidate
-            break
+    kind = find_kind(name.lower(), KIND_PATTERNS)
     values: list[float] = []
     for i, cell in enumerate(cells):
         if cell.strip().lower() in OUTCOME_WORDS[Outcome.MISSING]:
