@@ -31,6 +31,7 @@ from howsure.report.report_types import (
     CalibrationData,
     Candidate,
     ChangeData,
+    Changes,
     ChoiceData,
     FindingData,
 )
@@ -335,6 +336,14 @@ def _note_unlike_sets(
                 f"{change.metric} fell on the validation set and rose on the test set: the two sets are not alike."
             ]
     return []
+
+
+def build_changes(before: Predictions, after: Predictions, level: float, seed: int) -> Changes:
+    """What calibration changed, as report JSON."""
+    return {
+        "metrics": build_change_data(compare_before_after(before, after, level, seed)),
+        "changed": count_changed_answers(before, after),
+    }
 
 
 def build_change_data(changes: Sequence[CalibrationChange]) -> dict[str, ChangeData]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
+from howsure.report.report_types import DriftData, Moved
 from howsure.report.sums import sum_at
 
 LEAST_EXPECTED = 5.0  # rows of a value on each side for the test; rarer values are pooled
@@ -35,6 +36,17 @@ class Drift:
     measure: str
     p: float
     moved: tuple[tuple[str, float, float], ...] = ()
+
+    def judge(self, level: float) -> DriftData:
+        """As report JSON; it drifted where the p-value is below `level`."""
+        return DriftData(
+            column=self.column,
+            effect=self.effect,
+            measure=self.measure,
+            p=self.p,
+            drifted=self.p < level,
+            moved=[Moved(name=value, reference=old, new=now) for value, old, now in self.moved],
+        )
 
 
 def measure_number_drift(column: str, reference: Floats, new: Floats) -> Drift:

@@ -234,7 +234,7 @@ def estimate(
         high=whole.high,
         coverage=coverage,
         risk=1 - kept.accuracy,
-        cannot_see=_list_blind_spots(whole.accuracy, reference, new, job),
+        cannot_see=tuple(job.list_blind_spots(whole.accuracy)),
         risk_low=1 - kept.high,
         risk_high=1 - kept.low,
         level=level,
@@ -261,8 +261,18 @@ def estimate(
             if given[i]:
                 same = job.reference.answer == i
                 classes.append(job.estimate_part(name, same, job.new.answer == i))
-    groups = _estimate_groups(job, by, reference_by)
-    return replace(known, classes=tuple(classes), groups=groups)
+    groups: list[Part] = []
+    if by is not None:
+        column = _check_column(by, new.n, "by")
+        past_column = None
+        if reference_by is not None:
+            past_column = _check_column(reference_by, reference.n, "reference_by")
+        for name in np.unique(column).tolist():
+            same = np.zeros(reference.n, dtype=np.bool_)
+            if past_column is not None:
+                same = past_column == name
+            groups.append(job.estimate_part(name, same, column == name))
+    return replace(known, classes=tuple(classes), groups=tuple(groups))
 
 
 def check_comparable(reference: Predictions, new: Predictions) -> None:
@@ -519,6 +529,27 @@ class EstimationJob:
             )
         return notes
 
+    def list_blind_spots(self, accuracy: float) -> list[str]:
+        """What an estimate of this accuracy cannot see."""
+        wrong = 1 - accuracy
+        spots = [
+            "Errors that became likelier at equal confidence: were they twice as likely, the accuracy would be "
+            f"{max(0.0, 1 - 2 * wrong):.3f}; three times, {max(0.0, 1 - 3 * wrong):.3f}. Nothing here would show it; "
+            "only labels do."
+        ]
+        if self.shares is None:
+            spots.append(
+                "Changed class shares: labels of the reference and answers of both would be needed."
+            )
+        elif len(self.shares.free) < len(self.names):
+            few = len(self.names) - len(self.shares.free)
+            spots.append(f"Changed shares of {few} classes with too few labels in the reference.")
+        if self.new.group is not None and self.reference.group is None:
+            spots.append(
+                "Rows of the new data that share their fate: the reference has no groups to learn it from."
+            )
+        return spots
+
 
 def _calibrate_claims(
     reference: Predictions, correct: Bools, new: Predictions, seed: int
@@ -622,45 +653,6 @@ def _compute_limits(
         return 0.0, 1.0
     low, high = (float(betaincinv(mean * size, (1 - mean) * size, p)) for p in (half, 1 - half))
     return min(low, value), max(high, value)
-
-
-def _list_blind_spots(
-    accuracy: float, reference: Predictions, new: Predictions, job: EstimationJob
-) -> tuple[str, ...]:
-    wrong = 1 - accuracy
-    spots = [
-        "Errors that became likelier at equal confidence: were they twice as likely, the accuracy would be "
-        f"{max(0.0, 1 - 2 * wrong):.3f}; three times, {max(0.0, 1 - 3 * wrong):.3f}. Nothing here would show it; "
-        "only labels do."
-    ]
-    if job.shares is None:
-        spots.append(
-            "Changed class shares: labels of the reference and answers of both would be needed."
-        )
-    elif len(job.shares.free) < len(job.names):
-        few = len(job.names) - len(job.shares.free)
-        spots.append(f"Changed shares of {few} classes with too few labels in the reference.")
-    if new.group is not None and reference.group is None:
-        spots.append(
-            "Rows of the new data that share their fate: the reference has no groups to learn it from."
-        )
-    return tuple(spots)
-
-
-def _estimate_groups(
-    job: EstimationJob, by: ArrayLike | None, reference_by: ArrayLike | None
-) -> tuple[Part, ...]:
-    if by is None:
-        return ()
-    theirs = _check_column(by, len(job.new.raw), "by")
-    mine = None
-    if reference_by is not None:
-        mine = _check_column(reference_by, len(job.correct), "reference_by")
-    parts: list[Part] = []
-    for name in np.unique(theirs).tolist():
-        same = np.zeros(len(job.correct), dtype=np.bool_) if mine is None else mine == name
-        parts.append(job.estimate_part(name, same, theirs == name))
-    return tuple(parts)
 
 
 def _check_column(values: ArrayLike, n: int, name: str) -> Array:

@@ -17,7 +17,7 @@ from howsure._core.version import __version__
 from howsure.predictions import Predictions
 from howsure.predictions.frames import is_frame
 from howsure.predictions.outcomes import Outcomes
-from howsure.report.catalogue import Score, is_claim, list_possible_items, list_ranking_items
+from howsure.report.catalogue import Score, list_possible_items, list_ranking_items
 from howsure.report.focus import By, Focus, attach_slices
 from howsure.report.focus_sections import THRESHOLDS, build_binary, build_slices
 from howsure.report.label_sections import build_label_section
@@ -26,7 +26,6 @@ from howsure.report.measurement import LimitSource, Sureness, measure_items
 from howsure.report.report import Report, build_provenance
 from howsure.report.report_types import (
     SCHEMA,
-    Changes,
     ClaimsTest,
     FindingData,
     Provenance,
@@ -38,13 +37,7 @@ from howsure.report.report_types import (
 from howsure.report.score_findings import find_all
 from howsure.report.summary import Summary
 from howsure.report.verdict import build_case, compute_guarantees, find_changes, write_verdict
-from howsure.report.views import (
-    build_histogram,
-    build_scatter,
-    build_views,
-    draw_curves,
-    list_bands,
-)
+from howsure.report.views import build_views, draw_curves, draw_curves_before, list_bands
 from howsure.uncertainty.calibration_testing import calibration_test
 
 FROM_ARRAYS = "hs.evaluate(hs.Predictions.from_probs(P, y))"
@@ -184,8 +177,12 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
 
     job.stage("findings")
     listed = [*request.notices, *find_all(build_case(s))]
+    changes = None
     if request.before is not None and request.after is not None:
+        from howsure.report.calibration_report import build_changes
+
         listed += find_changes(request.before, request.after)
+        changes = build_changes(request.before, request.after, sure.level, sure.seed)
 
     job.stage("guarantees")
     source = s.source("score", s.first)
@@ -205,12 +202,9 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
     drawn, before = draw_curves(s), None
     if request.before is not None:
         before = Summary.of(request.before, [request.score])
-        for name, curve in draw_curves(before).items():
-            if name != "ideal_threshold_diagram":  # calibration does not change it
-                drawn[f"{name}_before"] = curve
-        if is_claim(before.tally):
-            corp = curves.corp(before.tally, band=False)
-            drawn["reliability_before"] = build_curve_data(corp.curve)
+        drawn |= draw_curves_before(before)
+    # Pictures of whole images belong to the section of images, not to single pixels.
+    pictures = None if s.images is not None else request.images
     names = s.shape.class_names
     data: ReportData = {
         "howsure": __version__,
@@ -234,19 +228,13 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
         "metrics": numbers,
         "scores": others,
         "curves": drawn,
-        # Pictures of whole images belong to the section of images, not to single pixels.
-        "views": build_views(s, sure.level, None if s.images is not None else request.images),
+        "views": build_views(s, sure.level, pictures, before),
         "binary": build_binary(s, sure.level, sure.seed, request.thresholds),
-        "calibration": _measure_changes(request),
+        "calibration": changes,
         "findings": listed,
     }
 
     job.stage("parts")
-    if before is not None:
-        data["views"]["before"] = {
-            "histogram": build_histogram(before),
-            "scatter": build_scatter(before),
-        }
     if test is not None:
         data["calibration_test"] = test
     if isinstance(source, Outcomes) and source.group is not None:
@@ -265,21 +253,6 @@ def _test_claims(source: LimitSource, seed: int) -> ClaimsTest | None:
         return ClaimsTest(**calibration_test(source, seed)._asdict())
     except InputError:  # a score outside [0, 1], unequal weights, one group
         return None
-
-
-def _measure_changes(request: ReportRequest) -> Changes | None:
-    """What calibration changed; None where there is nothing to compare with."""
-    if request.before is None or request.after is None:
-        return None
-    from howsure.calibrators.choice import compare_before_after
-    from howsure.report.calibration_report import build_change_data, count_changed_answers
-
-    sure = request.sure
-    measured = compare_before_after(request.before, request.after, sure.level, sure.seed)
-    return {
-        "metrics": build_change_data(measured),
-        "changed": count_changed_answers(request.before, request.after),
-    }
 
 
 def _add_sections(data: ReportData, s: Summary, request: ReportRequest) -> None:

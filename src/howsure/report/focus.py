@@ -74,31 +74,26 @@ class Cut:
         >>> Cut.of("age:40,60").names(np.array([30.0, 60.0, np.nan]))
         array(['below 40', '60 and above', 'missing'], dtype='<U12')
         """
-        column = self.column
         if self.edges or self.bins is not None:
-            numbers = _read_numbers(values, column)
-            edges = self.edges
-            if self.bins is not None:
-                known = numbers[~np.isnan(numbers)]
-                if not len(known):
-                    raise InputError(f"{column} has no numbers; nothing can be binned.")
-                shares = np.arange(1, self.bins) / self.bins
-                equal = np.unique(np.quantile(known, shares, method="higher"))
-                edges = tuple(float(edge) for edge in equal if edge > known.min())
-            ends = [f"{edge:.6g}" for edge in edges]
-            bin_names = ["all"]
-            if ends:
-                middle = [f"{a} to {b}" for a, b in pairwise(ends)]
-                bin_names = [f"below {ends[0]}", *middle, f"{ends[-1]} and above"]
-            bins = np.searchsorted(edges, numbers, side="right")
-            bins[np.isnan(numbers)] = len(bin_names)
-            return np.array([*bin_names, MISSING])[bins]
+            return self._name_bins(_read_numbers(values, self.column))
+        column = self.column
         if values.dtype.kind == "f" and len(np.unique(values)) > MAX_DISTINCT_NUMBERS:
             raise InputError(
                 f"{column} holds more than {MAX_DISTINCT_NUMBERS} different numbers; bin them: "
                 f"{column}:4 makes four bins of equal size, {column}:40,60 cuts at 40 and 60."
             )
-        names = _name_values(values)
+        if values.dtype.kind in "iub":
+            names = values.astype(np.str_)
+        else:
+            words: list[str] = []
+            for value in values.tolist():
+                if _is_missing(value):
+                    words.append(MISSING)
+                elif isinstance(value, float):
+                    words.append(f"{value:g}")
+                else:
+                    words.append(str(value))
+            names = np.array(words)
         many = len(np.unique(names))
         if many > MAX_SLICES_PER_COLUMN:
             raise InputError(
@@ -106,6 +101,25 @@ class Cut:
                 f"{MAX_SLICES_PER_COLUMN:,}."
             )
         return names
+
+    def _name_bins(self, numbers: Floats) -> Array:
+        """The bin of each number: between given edges, or of equal size."""
+        edges = self.edges
+        if self.bins is not None:
+            known = numbers[~np.isnan(numbers)]
+            if not len(known):
+                raise InputError(f"{self.column} has no numbers; nothing can be binned.")
+            shares = np.arange(1, self.bins) / self.bins
+            equal = np.unique(np.quantile(known, shares, method="higher"))
+            edges = tuple(float(edge) for edge in equal if edge > known.min())
+        ends = [f"{edge:.6g}" for edge in edges]
+        bin_names = ["all"]
+        if ends:
+            middle = [f"{a} to {b}" for a, b in pairwise(ends)]
+            bin_names = [f"below {ends[0]}", *middle, f"{ends[-1]} and above"]
+        bins = np.searchsorted(edges, numbers, side="right")
+        bins[np.isnan(numbers)] = len(bin_names)
+        return np.array([*bin_names, MISSING])[bins]
 
 
 @frozen
@@ -208,17 +222,3 @@ def _read_numbers(values: Array, column: str) -> Floats:
 
 def _is_missing(value: object) -> bool:
     return value is None or value == "" or (isinstance(value, float) and value != value)
-
-
-def _name_values(values: Array) -> Array:
-    if values.dtype.kind in "iub":
-        return values.astype(np.str_)
-    names: list[str] = []
-    for value in values.tolist():
-        if _is_missing(value):
-            names.append(MISSING)
-        elif isinstance(value, float):
-            names.append(f"{value:g}")
-        else:
-            names.append(str(value))
-    return np.array(names)

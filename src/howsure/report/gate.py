@@ -68,6 +68,38 @@ class Limit:
             return value < self.limit
         return value > self.limit
 
+    def judge(self, entry: Entry, *, point: bool) -> Verdict:
+        """The verdict on a number: on its unfavourable limit, or with `point` on its value."""
+        what = f"{self.key} {self.sign} {self.limit:g}"
+        value = entry["value"]
+        if value is None:
+            return Verdict(
+                what=what,
+                value=None,
+                compared=None,
+                limit=self.limit,
+                passed=False,
+                note=entry.get("why", ""),
+            )
+        if point:
+            end, note, unsafe = value, "value", ""
+        elif self.side == "max":
+            end, note, unsafe = entry.get("high"), "upper end", entry.get("note", "")
+        else:
+            end, note, unsafe = entry.get("low"), "lower end", entry.get("note", "")
+        if end is None:
+            why = entry.get("why", "there are none")
+            note, unsafe = f"no limits, no pass: {why}; --point compares the value", ""
+        return Verdict(
+            what=what,
+            value=value,
+            compared=end,
+            limit=self.limit,
+            passed=end is not None and self.is_met_by(end),
+            note=note,
+            unsafe=unsafe,
+        )
+
 
 @frozen
 class Verdict:
@@ -212,45 +244,13 @@ def check(
             items[name] = known[name]
     # One call, for metrics on the same data share what their limits are made from.
     entries = measure_items([*items.values()], samples, samples.first, sure)
-    verdicts = [_judge_limit(limit, entries[limit.key], point=point) for limit in limits]
+    verdicts = [limit.judge(entries[limit.key], point=point) for limit in limits]
     if baseline is not None:
         for name in WATCHED_METRICS:
             verdicts.append(_judge_baseline(name, entries[name], baseline, level, point=point))
     if against is not None:
         verdicts += _judge_against(preds, against, sure, point=point)
     return verdicts
-
-
-def _judge_limit(limit: Limit, entry: Entry, *, point: bool) -> Verdict:
-    what = f"{limit.key} {limit.sign} {limit.limit:g}"
-    value = entry["value"]
-    if value is None:
-        return Verdict(
-            what=what,
-            value=None,
-            compared=None,
-            limit=limit.limit,
-            passed=False,
-            note=entry.get("why", ""),
-        )
-    if point:
-        end, note, unsafe = value, "value", ""
-    elif limit.side == "max":
-        end, note, unsafe = entry.get("high"), "upper end", entry.get("note", "")
-    else:
-        end, note, unsafe = entry.get("low"), "lower end", entry.get("note", "")
-    if end is None:
-        why = entry.get("why", "there are none")
-        note, unsafe = f"no limits, no pass: {why}; --point compares the value", ""
-    return Verdict(
-        what=what,
-        value=value,
-        compared=end,
-        limit=limit.limit,
-        passed=end is not None and limit.is_met_by(end),
-        note=note,
-        unsafe=unsafe,
-    )
 
 
 class GateChange(NamedTuple):

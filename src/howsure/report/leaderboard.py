@@ -132,7 +132,23 @@ def check_is_mapping(given: object) -> None:
 def align(given: Mapping[str, Predictions], *, common: bool) -> dict[str, Predictions]:
     """The same samples in the same order: by ids where all have them, else row by row."""
     if all(p.ids is not None for p in given.values()):
-        aligned = _join_by_ids(given, common=common)
+        ids: dict[str, Array] = {name: np.asarray(p.ids) for name, p in given.items()}
+        for name, column in ids.items():
+            if len(np.unique(column)) < len(column):
+                raise InputError(f"{name}: an id occurs twice; ids must be unique to join by them.")
+        # Sorted, so that all models get the same order.
+        shared = reduce(np.intersect1d, ids.values())
+        longer = [name for name, column in ids.items() if len(column) > len(shared)]
+        if not len(shared) or (longer and not common):
+            raise InputError(
+                f"only {len(shared):,} ids are in all models ({longer[0]} has {len(ids[longer[0]]):,}); "
+                "common=True (--common) compares on those."
+            )
+        aligned: dict[str, Predictions] = {}
+        for name, preds in given.items():
+            order = np.argsort(ids[name], kind="stable")
+            rows = order[np.searchsorted(ids[name][order], shared)]
+            aligned[name] = preds[rows]
     else:
         sizes = {name: p.n for name, p in given.items()}
         if len(set(sizes.values())) > 1:
@@ -153,27 +169,6 @@ def align(given: Mapping[str, Predictions], *, common: bool) -> dict[str, Predic
                 f"({len(differ):,} such rows); these are not the same samples in the same order. Give ids."
             )
     return aligned
-
-
-def _join_by_ids(given: Mapping[str, Predictions], *, common: bool) -> dict[str, Predictions]:
-    ids: dict[str, Array] = {name: np.asarray(p.ids) for name, p in given.items()}
-    for name, column in ids.items():
-        if len(np.unique(column)) < len(column):
-            raise InputError(f"{name}: an id occurs twice; ids must be unique to join by them.")
-    # Sorted, so that all models get the same order.
-    shared = reduce(np.intersect1d, ids.values())
-    longer = [name for name, column in ids.items() if len(column) > len(shared)]
-    if not len(shared) or (longer and not common):
-        raise InputError(
-            f"only {len(shared):,} ids are in all models ({longer[0]} has {len(ids[longer[0]]):,}); "
-            "common=True (--common) compares on those."
-        )
-    joined: dict[str, Predictions] = {}
-    for name, preds in given.items():
-        order = np.argsort(ids[name], kind="stable")
-        rows = order[np.searchsorted(ids[name][order], shared)]
-        joined[name] = preds[rows]
-    return joined
 
 
 def give_same_answers(models: Sequence[ComparedModel]) -> bool:
@@ -240,7 +235,13 @@ def rank_models(
     """One row per model, best AURC first: its numbers, and how far it is from the best; numbers
     that are not `fair` are withheld.
     """
-    tables = [_measure_model(m, fair, sure) for m in models]
+    names = (*FAIR_METRICS, *SAME_ANSWERS_METRICS) if fair else tuple(FAIR_METRICS)
+    tables = [measure_named(m, names, sure) for m in models]
+    if not fair:
+        for item in catalogue.list_ranking_items():
+            if item.name in SAME_ANSWERS_METRICS:
+                for table in tables:
+                    table[item.name] = {"value": None, "why": WITHHELD, "better": item.better}
     # Models of the same AURC stay in the order in which they were given.
     order = sorted(range(len(models)), key=lambda i: (tables[i]["aurc"]["value"] or 0.0, i))
     best = order[0]
@@ -275,16 +276,6 @@ def rank_models(
             }
         )
     return rows
-
-
-def _measure_model(model: ComparedModel, fair: bool, sure: Sureness) -> Metrics:
-    if fair:
-        return measure_named(model, (*FAIR_METRICS, *SAME_ANSWERS_METRICS), sure)
-    table = measure_named(model, tuple(FAIR_METRICS), sure)
-    for item in catalogue.list_ranking_items():
-        if item.name in SAME_ANSWERS_METRICS:
-            table[item.name] = {"value": None, "why": WITHHELD, "better": item.better}
-    return table
 
 
 def measure_named(model: ComparedModel, names: Sequence[str], sure: Sureness) -> Metrics:
@@ -459,7 +450,21 @@ def _slice_model(model: ComparedModel, names: Array, where: Ints, half: float) -
     correct, score = model.preds.correct, model.score
     n = np.bincount(where)
     right = np.bincount(where, correct).astype(np.float64)
-    low, high = _compute_slice_limits(model, where, right, n, half)
+    # Limits are of clusters; where every group is one cluster, its samples are all there is of it.
+    each_is_one_cluster = True
+    if model.preds.group is not None:
+        cluster = np.unique(model.preds.group, return_inverse=True)[1].reshape(-1)
+        pairs = np.unique(np.stack((where, cluster), axis=1), axis=0)
+        each_is_one_cluster = len(pairs) == len(names) == len(np.unique(cluster))
+    low, high = np.full(len(n), nan), np.full(len(n), nan)
+    if each_is_one_cluster:
+        low, high = compute_proportion_limits(right, n, half)
+    else:
+        for g in range(len(n)):
+            case = SampleCase.of(model.outcomes[where == g])
+            limits = compute_limits(metrics.accuracy, case, half)
+            if limits is not None:
+                low[g], high[g] = limits.low, limits.high
     is_probability = bool(((score >= 0) & (score <= 1)).all())
     rows: list[SliceRow] = []
     for g, name in enumerate(names):
@@ -479,28 +484,6 @@ def _slice_model(model: ComparedModel, names: Array, where: Ints, half: float) -
             }
         )
     return rows
-
-
-def _compute_slice_limits(
-    model: ComparedModel, where: Ints, right: Floats, n: Ints, half: float
-) -> tuple[Floats, Floats]:
-    """Limits of the accuracy of each group: of clusters where they are not the groups themselves."""
-    each_is_one_cluster = True
-    if model.preds.group is not None:
-        # Where every group is one cluster, its samples are all there is of it.
-        cluster = np.unique(model.preds.group, return_inverse=True)[1].reshape(-1)
-        pairs = np.unique(np.stack((where, cluster), axis=1), axis=0)
-        each_is_one_cluster = len(pairs) == len(np.unique(where)) == len(np.unique(cluster))
-    if each_is_one_cluster:
-        low, high = compute_proportion_limits(right, n, half)
-        return np.asarray(low), np.asarray(high)
-    outcomes = model.outcomes
-    low, high = np.full(len(n), nan), np.full(len(n), nan)
-    for g in range(len(n)):
-        limits = compute_limits(metrics.accuracy, SampleCase.of(outcomes[where == g]), half)
-        if limits is not None:
-            low[g], high[g] = limits.low, limits.high
-    return low, high
 
 
 def compute_recall_rows(models: Sequence[ComparedModel]) -> list[RecallRow]:

@@ -4,7 +4,7 @@ stated limits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import isfinite
 from pathlib import Path
@@ -36,12 +36,10 @@ from howsure.report.estimation import (
 from howsure.report.report import build_provenance, save_text
 from howsure.report.report_types import (
     SCHEMA,
-    DriftData,
     LabelledData,
     LimitData,
     MonitorData,
     MonthData,
-    Moved,
     Number,
     PastData,
     parse_monitor,
@@ -174,43 +172,37 @@ def monitor(
     if not sets:
         raise InputError("there is no new data; give at least one month.")
     slices = _split_by_month(by, sets)
-    estimate_new = partial(estimate, reference, policy=policy, level=level, seed=seed)
-    estimates: dict[str, Estimate] = {}
-    drifts: dict[str, list[Drift]] = {}
-    scores: dict[str, Floats] = {}
     past = MonitoredColumns.of(reference, policy, reference_by)
-    for name, preds in sets.items():
-        column = slices.get(name)
-        estimates[name] = estimate_new(preds, by=column, reference_by=reference_by)
-        now = MonitoredColumns.of(preds, policy, column)
-        drifts[name], scores[name] = measure_drifts(past, now, seed), now.score
-    truths = {name: _join_labels(preds, labels) for name, preds in sets.items()}
-    if labels is not None and not any(known.any() for known, _ in truths.values()):
-        raise InputError("labels", got="hold no id of the new data", need="labels are joined by id")
-    # The level of drift holds for all tests of all months together (Bonferroni).
-    tests = sum(map(len, drifts.values()))
     # Bars of equal width from the lowest to the highest score.
     low, high = float(np.min(past.score)), float(np.max(past.score))
     edges = np.linspace(low, high if high > low else low + 1.0, HISTOGRAM_BARS + 1)
+    estimate_new = partial(estimate, reference, policy=policy, level=level, seed=seed)
+    estimates: list[Estimate] = []
+    drifts: list[list[Drift]] = []
     months: list[MonthData] = []
     for name, preds in sets.items():
-        known, right = truths[name]
-        labelled = None
-        if known.any():
-            # The estimate is made anew for the very rows whose labels came.
-            labelled = _judge_estimate(estimate_new(preds[known]), right[known], level)
+        column = slices.get(name)
+        now = MonitoredColumns.of(preds, policy, column)
+        estimates.append(estimate_new(preds, by=column, reference_by=reference_by))
+        drifts.append(measure_drifts(past, now, seed))
         months.append(
             MonthData(
                 name=name,
                 n=preds.n,
                 unanswered=1 - preds.answered,
-                estimate=estimates[name].to_dict(),
-                drift=_build_drifts(drifts[name], drift_level / tests),
-                labelled=labelled,
-                bars=_compute_bars(scores[name], edges),
+                estimate=estimates[-1].to_dict(),
+                drift=[],  # judged below, when the tests of all months are counted
+                labelled=_compare_with_labels(preds, labels, estimate_new, level),
+                bars=_compute_bars(now.score, edges),
             )
         )
-    first = next(iter(estimates.values()))  # all say the same of the reference
+    if labels is not None and not any(month["labelled"] for month in months):
+        raise InputError("labels", got="hold no id of the new data", need="labels are joined by id")
+    # The level of drift holds for all tests of all months together (Bonferroni).
+    tests = sum(map(len, drifts))
+    for month, measured in zip(months, drifts, strict=True):
+        month["drift"] = [drift.judge(drift_level / tests) for drift in measured]
+    first = estimates[0]  # all say the same of the reference
     limits: list[LimitData] = []
     if max_drop is not None:
         limits = [_judge_drop(month, first.reference_accuracy, max_drop) for month in months]
@@ -239,24 +231,6 @@ def monitor(
             passed=all(limit["passed"] for limit in limits),
         )
     )
-
-
-def _build_drifts(drifts: Sequence[Drift], level: float) -> list[DriftData]:
-    """What moved in each column, and whether it did beyond chance."""
-    built: list[DriftData] = []
-    for drift in drifts:
-        moved = [Moved(name=value, reference=old, new=now) for value, old, now in drift.moved]
-        built.append(
-            DriftData(
-                column=drift.column,
-                effect=drift.effect,
-                measure=drift.measure,
-                p=drift.p,
-                drifted=drift.p < level,
-                moved=moved,
-            )
-        )
-    return built
 
 
 def _split_by_month(
@@ -362,11 +336,15 @@ def measure_drifts(past: MonitoredColumns, now: MonitoredColumns, seed: int) -> 
     return drifts
 
 
-def _join_labels(preds: Predictions, labels: Mapping[str, object] | None) -> tuple[Bools, Bools]:
-    """Which rows have a label, and which of those are right."""
-    known, right = np.zeros(preds.n, dtype=np.bool_), np.zeros(preds.n, dtype=np.bool_)
+def _compare_with_labels(
+    preds: Predictions,
+    labels: Mapping[str, object] | None,
+    estimate_new: Callable[[Predictions], Estimate],
+    level: float,
+) -> LabelledData | None:
+    """What the labels that came say, beside the estimate for the very rows that they are of."""
     if labels is None:
-        return known, right
+        return None
     if preds.ids is None:
         raise InputError(
             "the new data have no ids",
@@ -375,13 +353,27 @@ def _join_labels(preds: Predictions, labels: Mapping[str, object] | None) -> tup
         )
     are_numbers = preds.prediction.dtype.kind in "iu"
     answers = preds.prediction.tolist()
+    rows: list[int] = []
+    right: list[bool] = []
     for i, row_id in enumerate(preds.ids.tolist()):
         label = labels.get(str(row_id))
         if label is not None:
             answer = int(answers[i]) if are_numbers else str(answers[i])
-            known[i] = True
-            right[i] = _parse_class(label, preds) == answer
-    return known, right
+            rows.append(i)
+            right.append(_parse_class(label, preds) == answer)
+    if not rows:
+        return None
+    guess = estimate_new(preds[np.array(rows)])
+    share = sum(right) / len(right)
+    low, high = clopper_pearson_interval(sum(right), len(right), level)
+    off = guess.accuracy - share
+    return LabelledData(
+        n=len(right),
+        accuracy=Number(value=share, low=low, high=high),
+        estimate=build_number(guess.accuracy, guess.low, guess.high, "no estimate"),
+        off=off if isfinite(off) else None,
+        held=guess.low <= share <= guess.high,
+    )
 
 
 def _parse_class(label: object, preds: Predictions) -> int | str:
@@ -400,20 +392,6 @@ def _parse_class(label: object, preds: Predictions) -> int | str:
             "labels", got=f"hold {text!r}", need="class numbers or class names are needed"
         )
     return int(number)
-
-
-def _judge_estimate(guess: Estimate, right: Bools, level: float) -> LabelledData:
-    """The estimate for the rows whose labels came, beside what the labels say."""
-    share = float(right.mean())
-    low, high = clopper_pearson_interval(int(right.sum()), len(right), level)
-    off = guess.accuracy - share
-    return LabelledData(
-        n=len(right),
-        accuracy=Number(value=share, low=low, high=high),
-        estimate=build_number(guess.accuracy, guess.low, guess.high, "no estimate"),
-        off=off if isfinite(off) else None,
-        held=guess.low <= share <= guess.high,
-    )
 
 
 def _judge_drop(month: MonthData, reference: float, max_drop: float) -> LimitData:

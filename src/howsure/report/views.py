@@ -69,16 +69,21 @@ NO_GUARANTEE_FOR_GROUPS = (
 )
 
 
-def build_views(s: Summary, level: float, images: Sequence[ArrayLike] | None = None) -> Views:
+def build_views(
+    s: Summary,
+    level: float,
+    images: Sequence[ArrayLike] | None = None,
+    before: Summary | None = None,
+) -> Views:
     """All views of the first score; `images` (one per sample) make thumbnails of the likely label
-    errors.
+    errors, `before` is the same data before calibration.
 
     >>> from howsure import Predictions
     >>> preds = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 0])
     >>> sorted(build_views(Summary.of(preds), 0.95))[:5]
     ['bands', 'classes', 'confusion', 'corp', 'deciding']
     """
-    return {
+    views: Views = {
         "operating": build_operating(s, level),
         "deciding": build_deciding(s, level),
         "corp": build_corp(s),
@@ -89,6 +94,9 @@ def build_views(s: Summary, level: float, images: Sequence[ArrayLike] | None = N
         "bands": list_bands(s.tally),
         "confusion": count_confusions(s),
     }
+    if before is not None:
+        views["before"] = {"histogram": build_histogram(before), "scatter": build_scatter(before)}
+    return views
 
 
 def build_corp(s: Summary) -> CorpData | None:
@@ -307,6 +315,18 @@ def draw_curves(s: Summary) -> dict[str, CurveData]:
         curve = Curve(c.x, c.y, c.weight, c.threshold, labels=labels)
         drawn["uncertainty_reliability"] = build_curve_data(curve)
         drawn["rejection"] = draw_rejection(s.uncertainty)
+    return drawn
+
+
+def draw_curves_before(before: Summary) -> dict[str, CurveData]:
+    """The curves of the same data before calibration, by their name in the report after it."""
+    drawn: dict[str, CurveData] = {}
+    for name, curve in draw_curves(before).items():
+        if name != "ideal_threshold_diagram":  # calibration does not change it
+            drawn[f"{name}_before"] = curve
+    if is_claim(before.tally):
+        corp = curves.corp(before.tally, band=False)
+        drawn["reliability_before"] = build_curve_data(corp.curve)
     return drawn
 
 
