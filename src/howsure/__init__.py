@@ -36,9 +36,12 @@ _NAMES = {
         "uncertainty_reliability",
     ],
     "formats": ["read", "scan", "write"],
-    "curves.histograms": ["Histogram", "histogram", "refine"],
-    "uncertainty.calibration_testing": ["CalibrationTest", "calibration_test"],
-    "uncertainty.recalibration_limits": ["flexible_calibration"],
+    "curves.curve": ["Histogram", "histogram", "refine"],
+    "uncertainty.calibration_testing": [
+        "CalibrationTest",
+        "calibration_test",
+        "flexible_calibration",
+    ],
     "uncertainty.intervals": ["Interval", "each_interval", "interval", "paired_difference"],
     "metrics": [
         "Bands",
@@ -155,7 +158,7 @@ if TYPE_CHECKING:
     from howsure.binning import adaptive, adaptive_reference, equal_range, equal_size, unique
     from howsure.calibrators.choice import Choice, choose_calibrator
     from howsure.curves import *
-    from howsure.curves.histograms import Histogram, histogram, refine
+    from howsure.curves.curve import Histogram, histogram, refine
     from howsure.formats import read, scan, write
     from howsure.metrics import *
     from howsure.metrics.compact_bounds import certified
@@ -171,9 +174,12 @@ if TYPE_CHECKING:
     from howsure.scale import evaluate_files
     from howsure.tallies.building import SetTally, dice_tally, set_tally, tally
     from howsure.tallies.tally import Tally
-    from howsure.uncertainty.calibration_testing import CalibrationTest, calibration_test
+    from howsure.uncertainty.calibration_testing import (
+        CalibrationTest,
+        calibration_test,
+        flexible_calibration,
+    )
     from howsure.uncertainty.intervals import Interval, each_interval, interval, paired_difference
-    from howsure.uncertainty.recalibration_limits import flexible_calibration
 else:
 
     def __getattr__(name: str) -> Any:

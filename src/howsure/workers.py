@@ -19,7 +19,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial, reduce
 from itertools import islice
-from typing import Any, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 from howsure._core.checks import InputError, need
@@ -297,12 +297,31 @@ class _Tasks(Generic[T, R]):
             return []
         finished = list(self.queue.next_batch(block=False))
         for future in finished:
-            _check_result(future, self.items.get(future.key))
+            if future.status != "finished":
+                self._refuse_result(future)
         return finished
 
     def cancel(self) -> None:
         """Call off what is not done."""
         self.client.cancel(list(self.alive), force=True)
+
+    def _refuse_result(self, future: Future[R]) -> NoReturn:
+        """Raise, in one sentence, for a future without a result."""
+        if future.status != "error":
+            raise InputError(
+                f"the cluster lost track of a task ({future.status}); start the job again."
+            )
+        error = future.exception()
+        if isinstance(error, InputError | ModuleNotFoundError):
+            raise error
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        if type(error).__name__ == "KilledWorker":
+            reason = "every worker that tried it died, perhaps for lack of memory"
+        what = "the sum of some parts"
+        part = self.items.get(future.key)
+        if part is not None:
+            what = f"the part {getattr(part, 'path', part)}"
+        raise InputError(f"{what} could not be computed on the cluster ({reason}).")
 
     def _check_cluster(self) -> None:
         if self.client.status != "running":
@@ -374,23 +393,3 @@ def add_results(results: list[S]) -> S:
     6
     """
     return reduce(operator.add, results)
-
-
-def _check_result(future: Future[R], part: object) -> None:
-    """Raise in one sentence if a future has no result."""
-    if future.status == "finished":
-        return
-    if future.status != "error":
-        raise InputError(
-            f"the cluster lost track of a task ({future.status}); start the job again."
-        )
-    error = future.exception()
-    if isinstance(error, InputError | ModuleNotFoundError):
-        raise error
-    reason = f"{type(error).__name__}: {error}".splitlines()[0]
-    if type(error).__name__ == "KilledWorker":
-        reason = "every worker that tried it died, perhaps for lack of memory"
-    what = "the sum of some parts"
-    if part is not None:
-        what = f"the part {getattr(part, 'path', part)}"
-    raise InputError(f"{what} could not be computed on the cluster ({reason}).")

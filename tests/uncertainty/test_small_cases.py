@@ -31,7 +31,6 @@ from howsure.uncertainty import (
     limits,
     means,
     paired,
-    recalibration_limits,
 )
 from howsure.uncertainty.calibration_limits import (
     compute_error_limits,
@@ -918,19 +917,19 @@ def test_observed_over_expected(kind: str) -> None:
     design = case.compute_design(lambda: part, HALF)
     error = sqrt(float((w * psi**2).sum()) * design) / 50
     reach = exp(Z * error / value)
-    assert recalibration_limits.compute_observed_limits(o, 0.95) == Interval(
+    assert calibration_testing.compute_observed_limits(o, 0.95) == Interval(
         pytest.approx(value / reach), pytest.approx(value * reach)
     )
 
 
 def test_nothing_observed_or_expected_has_no_limits() -> None:
     assert "no positive cases" in str(
-        recalibration_limits.compute_observed_limits(hs.tally([0.2, 0.4], correct=[0, 0]), 0.95).why
+        calibration_testing.compute_observed_limits(hs.tally([0.2, 0.4], correct=[0, 0]), 0.95).why
     )
     assert "no positive cases" in str(
-        recalibration_limits.compute_observed_limits(hs.tally([0.0, 0.0], correct=[0, 1]), 0.95).why
+        calibration_testing.compute_observed_limits(hs.tally([0.0, 0.0], correct=[0, 1]), 0.95).why
     )
-    even = recalibration_limits.compute_observed_limits(
+    even = calibration_testing.compute_observed_limits(
         hs.tally([0.5] * 10, correct=[1, 0] * 5), 0.95
     )
     assert even.why is None  # a ratio of 1 is one
@@ -953,7 +952,7 @@ def test_recalibration_by_newton(grouped: bool) -> None:
     x = np.column_stack((np.ones(120), np.log(score / (1 - score))))
     beta, covariance = logistic(x, y.astype(float))
     o = Outcomes(score, correct=y, group=group if grouped else None)
-    for i, found in enumerate(recalibration_limits.compute_line_limits(o, 0.95)):
+    for i, found in enumerate(calibration_testing.compute_line_limits(o, 0.95)):
         design = 1.0
         if grouped:
             psi = 120 * (x @ covariance[i]) * (y - 1 / (1 + np.exp(-x @ beta)))
@@ -962,7 +961,7 @@ def test_recalibration_by_newton(grouped: bool) -> None:
         assert (found.low, found.high) == pytest.approx(
             (beta[i] - reach, beta[i] + reach), rel=1e-6
         )
-    why = recalibration_limits.compute_line_limits(hs.tally(score, correct=np.ones(120)), 0.95)[
+    why = calibration_testing.compute_line_limits(hs.tally(score, correct=np.ones(120)), 0.95)[
         0
     ].why
     assert "one class is missing" in str(why)
@@ -972,19 +971,19 @@ def test_a_curve_lies_between_its_outer_half_percents() -> None:
     rng = np.random.default_rng(3)
     score = np.sort(rng.beta(2, 2, 1000).clip(0.001, 0.999))
     y = rng.random(1000) < score
-    c = recalibration_limits.flexible_calibration(Outcomes(score, correct=y))
+    c = calibration_testing.flexible_calibration(Outcomes(score, correct=y))
     assert (c.x[0], c.x[-1], len(c.x)) == (pytest.approx(score[4]), pytest.approx(score[994]), 101)
     assert ((c.low > 0) & (c.low < c.y) & (c.y < c.high) & (c.high < 1)).all()
     assert np.abs(c.y - c.x).max() < 0.12
     assert np.diff(c.x) == pytest.approx(np.full(100, (c.x[-1] - c.x[0]) / 100))
     logit = lambda p: np.log(p / (1 - p))
     assert logit(c.y) - logit(c.low) == pytest.approx(logit(c.high) - logit(c.y))
-    wide = recalibration_limits.flexible_calibration(Outcomes(score, correct=y), level=0.99)
+    wide = calibration_testing.flexible_calibration(Outcomes(score, correct=y), level=0.99)
     assert (logit(wide.high) - logit(wide.y)) / (logit(c.high) - logit(c.y)) == pytest.approx(
         np.full(101, stats.norm.ppf(0.995) / Z)
     )
     with pytest.raises(InputError, match="there is no curve"):
-        recalibration_limits.flexible_calibration(Outcomes(score, correct=np.ones(1000)))
+        calibration_testing.flexible_calibration(Outcomes(score, correct=np.ones(1000)))
 
 
 def test_under_confidence_without_an_error_is_seen() -> None:

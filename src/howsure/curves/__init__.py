@@ -2,13 +2,14 @@
 
 from howsure.curves.curve import (
     Curve,
+    odds_by_quantile,
+    odds_ratio,
     precision_recall,
     rejection,
     risk_coverage,
     roc,
     threshold_diagram,
 )
-from howsure.curves.histograms import odds_by_quantile, odds_ratio
 from howsure.curves.reliability import (
     BinTable,
     Corp,

@@ -14,7 +14,7 @@ from howsure._core import checks
 from howsure._core.checks import Floats, InputError
 from howsure._core.frozen import frozen
 from howsure.curves import precision_recall
-from howsure.curves.histograms import Histogram, histogram, odds_ratio
+from howsure.curves.curve import Histogram, histogram, odds_ratio
 from howsure.metrics.metric_facts import metric
 from howsure.metrics.risk_coverage import (
     find_last_reaching,

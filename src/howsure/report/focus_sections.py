@@ -40,12 +40,12 @@ from howsure.report.report_types import (
 from howsure.report.summary import Summary
 from howsure.tallies.row_tally import of_moments
 from howsure.tallies.tally import Tally, is_tally
-from howsure.uncertainty.intervals import Interval, each_interval
-from howsure.uncertainty.recalibration_limits import (
+from howsure.uncertainty.calibration_testing import (
     build_flexible_curve,
     compute_line_limits,
     compute_observed_limits,
 )
+from howsure.uncertainty.intervals import Interval, each_interval
 
 THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.5)
 CLASS_METRICS = {

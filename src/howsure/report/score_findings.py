@@ -15,7 +15,7 @@ from howsure._core.checks import Array, Bools, Floats
 from howsure._core.frozen import frozen
 from howsure.binning import equal_range, equal_size
 from howsure.curves import bin_table
-from howsure.curves.histograms import histogram
+from howsure.curves.curve import histogram
 from howsure.report.report_types import FindingData
 from howsure.report.verdict import (
     FALSE_FINDING_RATE,

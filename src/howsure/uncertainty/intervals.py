@@ -25,6 +25,7 @@ from howsure.predictions.outcomes import Outcomes, needs_outcomes
 from howsure.tallies.building import SetTally
 from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.bootstrap import DrawStack, draw_pair, draw_rows, draw_units
+from howsure.uncertainty.calibration_testing import POSITIVE_LIMITS
 from howsure.uncertainty.limits import Interval, compute_limits, describe_infinite, refuse_limits
 from howsure.uncertainty.means import student_quantile, sum_by_unit
 from howsure.uncertainty.paired import (
@@ -32,7 +33,6 @@ from howsure.uncertainty.paired import (
     compute_sample_influence,
     find_unseen_auroc_variance,
 )
-from howsure.uncertainty.recalibration_limits import POSITIVE_LIMITS
 from howsure.uncertainty.sample_case import SampleCase
 
 if TYPE_CHECKING:
