@@ -1,4 +1,4 @@
-# make demo | test | soak | test-all | test-long | check | bench | app | docs | release-check: each sets up what it needs in .venv*, then runs.
+# make demo | test | soak | test-all | test-long | check | bench | app | docs | release-check | lock: each sets up what it needs in .venv*, then runs.
 PYTHON ?= python3
 VENV ?= .venv
 ALL ?= .venv-all
@@ -17,7 +17,7 @@ STAMP = .howsure-stamp
 COVER_FLAGS = $(if $(COVER),--cov=howsure --cov-branch --cov-append --cov-report=)
 REPORT = report --skip-covered --skip-empty --sort=cover
 
-.PHONY: demo test soak test-all test-long check bench app docs changelog release-files release-check clean
+.PHONY: demo test soak test-all test-long check bench app docs changelog release-files release-check lock clean
 
 demo: $(VENV)/$(STAMP)
 	$(VENV)/bin/howsure demo
@@ -83,10 +83,12 @@ release-files: $(RELEASE)/$(STAMP)
 release-check: release-files
 	$(RELEASE)/bin/python -m release.matrix
 
-# The core and the tools to work on it; set up again when pyproject.toml changes.
-$(VENV)/$(STAMP): pyproject.toml
+# The core and the tools to work on it, in the versions of release/dev.txt, each file checked by its hash, so that a
+# clone builds the same in a year. Set up again when these change.
+$(VENV)/$(STAMP): pyproject.toml release/dev.txt
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install $(PIP_FLAGS) -e '.[dev]'
+	$(VENV)/bin/python -m pip install $(PIP_FLAGS) --require-hashes -r release/dev.txt
+	$(VENV)/bin/python -m pip install $(PIP_FLAGS) --no-deps --no-build-isolation -e .
 	touch $@
 
 # Everything: all extras and the peers that we measure ourselves against.
@@ -126,6 +128,11 @@ $(RELEASE)/$(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(RELEASE)
 	$(RELEASE)/bin/python -m pip install $(PIP_FLAGS) -e '.[release]'
 	touch $@
+
+# Newer versions for $(VENV), for every Python that we support.
+lock: $(RELEASE)/$(STAMP)
+	$(RELEASE)/bin/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file release/dev.txt
 
 clean:
 	rm -rf $(VENV) $(ALL) $(INTEGRATIONS) $(NOTEBOOKS) $(RELEASE) $(DOCS) .pytest_cache .ruff_cache .hypothesis dist docs/_build

@@ -106,6 +106,34 @@ def test_workflows_and_hooks_run_what_is_there():
     )
 
 
+def test_every_action_is_pinned_by_its_commit():
+    files = [*(ROOT / ".github" / "workflows").glob("*.yml"), ROOT / "action.yml"]
+    loose: list[str] = []
+    used = 0
+    for file in files:
+        for line in file.read_text().splitlines():
+            if "uses:" not in line:
+                continue
+            used += 1
+            # A tag can be moved; behind the commit stands the release that it is.
+            if not re.search(r"uses: [\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+$", line):
+                loose.append(f"{file.name}: {line.strip()}")
+    assert used > 10
+    assert loose == []
+
+
+def test_the_locked_environment_has_what_the_project_asks_for():
+    text = (ROOT / "release" / "dev.txt").read_text()
+    locked = {name.lower() for name in re.findall(r"(?m)^([\w.-]+)==", text)}
+    extras = BOUNDS["optional-dependencies"]
+    asked = [*BOUNDS["dependencies"], *extras["test"], *extras["dev"]]
+    names = {re.split(r"[<>=;\[ ]", line)[0] for line in asked} - {"howsure"}
+    assert names <= locked
+    # Every version has its hashes, and no line says where it came from.
+    assert text.count("==") - text.count(" == '") <= text.count("--hash=sha256:")
+    assert "://" not in text
+
+
 def test_ci_prints_the_measured_branches():
     assert re.findall(
         r"(?m)^make (test\S*) COVER=1$", (ROOT / ".ci/run").read_text(encoding="utf-8")
