@@ -291,16 +291,22 @@ class _TableColumn:
             if _is_list(inner.type) or _is_number(inner.type):
                 return self._convert_lists(column, inner)
         if _is_number(column.type):
-            # `column.to_numpy()` gives the same and imports pandas where it is installed.
+            # `column.to_numpy()` gives the same and imports pandas where it is installed, and
+            # older releases of pyarrow need pandas to name the dtype.
             first = column.offset
-            dtype = np.dtype(column.type.to_pandas_dtype())
             values = column.buffers()[1]
-            if values is None:
-                return np.empty(0, dtype)
             if types.is_boolean(column.type):
-                raw = np.frombuffer(values, np.uint8)
+                raw = np.frombuffer(values or b"", np.uint8)
                 bits = np.unpackbits(raw, count=first + len(column), bitorder="little")
                 return bits[first:].view(np.bool_)
+            sign = "i"
+            if types.is_floating(column.type):
+                sign = "f"
+            elif types.is_unsigned_integer(column.type):
+                sign = "u"
+            dtype = np.dtype(f"{sign}{column.type.bit_width // 8}")
+            if values is None:
+                return np.empty(0, dtype)
             return np.frombuffer(values, dtype, count=len(column), offset=first * dtype.itemsize)
         cells: list[Any] = []
         for cell in self._list_cells(column):
