@@ -206,6 +206,8 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
     # Pictures of whole images belong to the section of images, not to single pixels.
     pictures = None if s.images is not None else request.images
     names = s.shape.class_names
+    counted = None if s.shape.weighted else s.n
+    calibrated = before is not None
     data: ReportData = {
         "howsure": __version__,
         "schema": SCHEMA,
@@ -216,14 +218,7 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
         "samples": s.shape.samples,
         "class_names": None if names is None else list(names),
         "score": s.first,
-        "verdict": write_verdict(
-            numbers,
-            listed,
-            promised,
-            test,
-            None if s.shape.weighted else s.n,
-            calibrated=before is not None,
-        ),
+        "verdict": write_verdict(numbers, listed, promised, test, counted, calibrated=calibrated),
         "guarantees": promised,
         "metrics": numbers,
         "scores": others,

@@ -42,6 +42,7 @@ from howsure.report.report_types import (
     MonthData,
     Number,
     PastData,
+    Provenance,
     parse_monitor,
 )
 
@@ -173,9 +174,6 @@ def monitor(
         raise InputError("there is no new data; give at least one month.")
     slices = _split_by_month(by, sets)
     past = MonitoredColumns.of(reference, policy, reference_by)
-    # Bars of equal width from the lowest to the highest score.
-    low, high = float(np.min(past.score)), float(np.max(past.score))
-    edges = np.linspace(low, high if high > low else low + 1.0, HISTOGRAM_BARS + 1)
     estimate_new = partial(estimate, reference, policy=policy, level=level, seed=seed)
     estimates: list[Estimate] = []
     drifts: list[list[Drift]] = []
@@ -193,7 +191,7 @@ def monitor(
                 estimate=estimates[-1].to_dict(),
                 drift=[],  # judged below, when the tests of all months are counted
                 labelled=_compare_with_labels(preds, labels, estimate_new, level),
-                bars=_compute_bars(now.score, edges),
+                bars=_compute_bars(now.score, past.score),
             )
         )
     if labels is not None and not any(month["labelled"] for month in months):
@@ -207,30 +205,28 @@ def monitor(
     if max_drop is not None:
         limits = [_judge_drop(month, first.reference_accuracy, max_drop) for month in months]
     threshold = None if policy is None or not isfinite(policy.threshold) else policy.threshold
-    return Monitor(
-        MonitorData(
-            howsure=__version__,
-            schema=SCHEMA,
-            monitor=True,
-            provenance={
-                name: build_provenance(
-                    preds, (files or {}).get(name, ()), command, seed=seed, level=level
-                )
-                for name, preds in {"reference": reference, **sets}.items()
-            },
-            level=level,
-            drift_level=drift_level,
-            tests=tests,
-            score=past.score_name,
-            threshold=threshold,
-            low=low,
-            high=high,
-            reference=_build_past(reference, first, past, edges),
-            months=months,
-            limits=limits,
-            passed=all(limit["passed"] for limit in limits),
-        )
-    )
+    provenance: dict[str, Provenance] = {}
+    for name, preds in {"reference": reference, **sets}.items():
+        used = (files or {}).get(name, ())
+        provenance[name] = build_provenance(preds, used, command, seed=seed, level=level)
+    data: MonitorData = {
+        "howsure": __version__,
+        "schema": SCHEMA,
+        "monitor": True,
+        "provenance": provenance,
+        "level": level,
+        "drift_level": drift_level,
+        "tests": tests,
+        "score": past.score_name,
+        "threshold": threshold,
+        "low": float(past.score.min()),
+        "high": float(past.score.max()),
+        "reference": _build_past(reference, first, past),
+        "months": months,
+        "limits": limits,
+        "passed": all(limit["passed"] for limit in limits),
+    }
+    return Monitor(data)
 
 
 def _split_by_month(
@@ -414,9 +410,7 @@ def _judge_drop(month: MonthData, reference: float, max_drop: float) -> LimitDat
     )
 
 
-def _build_past(
-    reference: Predictions, guess: Estimate, past: MonitoredColumns, edges: Floats
-) -> PastData:
+def _build_past(reference: Predictions, guess: Estimate, past: MonitoredColumns) -> PastData:
     accuracy = Number(value=guess.reference_accuracy, low=None, high=None)
     if reference.group is None and reference.weight is None:
         right = int(reference.correct.sum())
@@ -430,11 +424,15 @@ def _build_past(
         coverage=guess.reference_coverage,
         risk=guess.reference_risk if isfinite(guess.reference_risk) else None,
         unanswered=past.unanswered / past.asked,
-        bars=_compute_bars(past.score, edges),
+        bars=_compute_bars(past.score, past.score),
     )
 
 
-def _compute_bars(score: Floats, edges: Floats) -> list[float]:
-    """Shares of the scores in the bars; scores beyond the ends stand in the last bars."""
+def _compute_bars(score: Floats, past: Floats) -> list[float]:
+    """Shares of the scores in bars of equal width, from the lowest to the highest score of the
+    past; scores beyond the ends stand in the last bars.
+    """
+    low, high = float(past.min()), float(past.max())
+    edges = np.linspace(low, high if high > low else low + 1.0, HISTOGRAM_BARS + 1)
     count = np.histogram(np.clip(score, edges[0], edges[-1]), bins=edges)[0]
     return [float(share) for share in (count / len(score)).tolist()]

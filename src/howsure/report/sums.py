@@ -156,7 +156,18 @@ def sum_by_class(answers: AnswerColumns, k: int | None) -> ClassSums:
         said = find_class_numbers(keys, answers.said)
     # Without answers there are no rows here, so that what sums over answers is 0.
     rows = len(said)
-    pairs, pair_claim = _count_pairs(label[:rows], said, answers.confidence[:rows], classes)
+    confidence = answers.confidence[:rows]
+    # How often each pair of label and answer occurs, with the summed confidence.
+    code = label[:rows] * classes + said
+    if classes**2 <= 4 * rows:
+        # A table of all pairs is small beside the samples, and counting into it needs no sorting.
+        count = np.bincount(code, minlength=classes**2)
+        pairs = np.flatnonzero(count)
+        count, pair_claim = count[pairs], sum_at(code, confidence, classes**2)[pairs]
+    else:
+        pairs, place, count = np.unique(code, return_inverse=True, return_counts=True)
+        pair_claim = sum_at(place.reshape(-1), confidence, len(pairs))
+    pairs = np.stack((pairs // classes, pairs % classes, count)).astype(np.int64)
     return ClassSums(
         keys=keys,
         count=np.bincount(label, minlength=classes),
@@ -181,20 +192,6 @@ def find_class_numbers(keys: Array, labels: Array) -> Ints:
     if keys.dtype.kind == "i" and len(keys) and keys[0] == 0 and keys[-1] == len(keys) - 1:
         return labels.astype(np.int64)  # keys 0, 1, 2, …: a label is its own place
     return np.searchsorted(keys, _to_keys(labels).astype(keys.dtype))
-
-
-def _count_pairs(label: Ints, said: Ints, confidence: Floats, k: int) -> tuple[Ints, Floats]:
-    """How often each pair of label and answer occurs, with the summed confidence."""
-    code = label * k + said
-    if k * k <= 4 * len(code):
-        # A table of all pairs is small beside the samples, and counting into it needs no sorting.
-        count = np.bincount(code, minlength=k * k)
-        pairs = np.flatnonzero(count)
-        count, claim = count[pairs], sum_at(code, confidence, k * k)[pairs]
-    else:
-        pairs, place, count = np.unique(code, return_inverse=True, return_counts=True)
-        claim = sum_at(place.reshape(-1), confidence, len(pairs))
-    return np.stack((pairs // k, pairs % k, count)).astype(np.int64), claim
 
 
 def sum_at(at: Ints, values: Floats, size: int) -> Floats:
