@@ -45,10 +45,7 @@ def read(path: Path, rows: int | None, piece: int | None = None) -> Iterator[Con
     _import_pyarrow()
     budget = Budget(path.name, path.stat().st_size)
     step = rows or BATCH_ROWS
-    if path.suffix.lower() in PARQUET_SUFFIXES:
-        batches = _read_parquet(path, step, piece, budget, held=rows is None)
-    else:
-        batches = _read_ipc(path, piece, budget, held=rows is None)
+    batches = _read_batches(path, step, piece, budget, held=rows is None)
     first_row = 0
     while True:
         with _refuse_damaged(path):
@@ -187,9 +184,25 @@ def _measure_group(group: RowGroup, path: Path) -> int:
     return max(group.bytes, _measure_local_pages(FileState.of(path), group))
 
 
-def _read_parquet(
+def _read_batches(
     path: Path, rows: int, piece: int | None, budget: Budget, *, held: bool
 ) -> Iterator[Any]:
+    """Record batches: of Parquet of at most `rows` rows, of Arrow as they are stored."""
+    if path.suffix.lower() not in PARQUET_SUFFIXES:
+        pa = _import_pyarrow()
+        with path.open("rb") as file:
+            layout = read_layout(file)
+            stored = range(len(layout.batches)) if piece is None else [piece]
+            size = sum(dictionary.bytes for dictionary in layout.dictionaries)
+            size += sum(layout.batches[i].bytes for i in stored)
+            budget.spend(size, held=held)
+            if _is_stream(file):
+                yield from pa.ipc.open_stream(file)
+                return
+            table = pa.ipc.open_file(file)  # the file layout, which Feather shares
+            for i in stored:
+                yield table.get_batch(i)
+        return
     parquet = need("pyarrow.parquet", for_=f"reading {path.name}", extra="files")
     # pre_buffer would keep every row group that was read.
     with path.open("rb") as file, parquet.ParquetFile(file, pre_buffer=False) as table:
@@ -210,23 +223,6 @@ def _read_parquet(
         parquet.ParquetFile(file, pre_buffer=False, read_dictionary=texts) as table,
     ):
         yield from table.iter_batches(batch_size=rows, row_groups=wanted, use_threads=False)
-
-
-def _read_ipc(path: Path, piece: int | None, budget: Budget, *, held: bool) -> Iterator[Any]:
-    """The file layout, which Feather shares, or the streaming layout."""
-    pa = _import_pyarrow()
-    with path.open("rb") as file:
-        layout = read_layout(file)
-        wanted = range(len(layout.batches)) if piece is None else [piece]
-        size = sum(dictionary.bytes for dictionary in layout.dictionaries)
-        size += sum(layout.batches[i].bytes for i in wanted)
-        budget.spend(size, held=held)
-        if _is_stream(file):
-            yield from pa.ipc.open_stream(file)
-            return
-        table = pa.ipc.open_file(file)
-        for i in wanted:
-            yield table.get_batch(i)
 
 
 # A record batch → columns

@@ -452,7 +452,18 @@ def suggest_names(contents: Contents) -> str:
         texts = _list_texts(entry)
         classes = [column for column in numbers if column.strip() in texts]
         if len(classes) == len(texts) > 1:
-            return _suggest_classes(name[:NAME_LETTERS], classes, shares, numbers)
+            part = "logits"
+            if set(classes) <= set(shares):
+                part = "probs"
+                # A class without a label in these rows has a column too: together they sum to 1.
+                if np.allclose(sum(numbers[one] for one in shares), 1, atol=ROW_SUM_SLACK):
+                    classes = shares
+            listed = ",".join(classes)
+            if len(listed) > CLASS_LIST_LETTERS:
+                listed = f"{classes[0][:NAME_LETTERS]},…,{classes[-1][:NAME_LETTERS]}"
+            labels = name[:NAME_LETTERS]
+            words = f"--name {quote(f'{part}={listed}')} --name {quote(f'labels={labels}')}"
+            return f"The texts of {labels!r} are names of columns: try {words}"
     if not shares:
         return ""
     short = [name[:NAME_LETTERS] for name in shares]
@@ -464,23 +475,6 @@ def suggest_names(contents: Contents) -> str:
         f"{listed} {verb} numbers between 0 and 1: try --name {probs} if that is the probability of class 1, "
         f"--name {confidence} if it says how sure the answer is"
     )
-
-
-def _suggest_classes(
-    labels: str, classes: list[str], shares: list[str], numbers: dict[str, Floats]
-) -> str:
-    """Which option makes columns called like the classes readable."""
-    part = "logits"
-    if set(classes) <= set(shares):
-        part = "probs"
-        # A class without a label in these rows has a column too: together they sum to 1.
-        if np.allclose(sum(numbers[name] for name in shares), 1, atol=ROW_SUM_SLACK):
-            classes = shares
-    listed = ",".join(classes)
-    if len(listed) > CLASS_LIST_LETTERS:
-        listed = f"{classes[0][:NAME_LETTERS]},…,{classes[-1][:NAME_LETTERS]}"
-    words = f"--name {quote(f'{part}={listed}')} --name {quote(f'labels={labels}')}"
-    return f"The texts of {labels!r} are names of columns: try {words}"
 
 
 def _read_numbers(entry: FileEntry, commas: bool) -> Floats | None:
