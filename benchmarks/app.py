@@ -21,8 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from howsure.cli.app import write_app
-from howsure.cli.in_browser import run_command
+from howsure.cli.app import run_command, write_app
 
 STARTS, TURNS, PATIENCE = 3, 5, 300
 FLAGS = (

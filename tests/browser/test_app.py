@@ -19,8 +19,7 @@ import pytest
 
 import howsure as hs
 from conftest import shared_or_skip
-from howsure.cli.app import write_app
-from howsure.cli.in_browser import run_command
+from howsure.cli.app import run_command, write_app
 
 PATIENCE = 300  # seconds; only ever waited for in full where something is broken
 pytestmark = pytest.mark.slow

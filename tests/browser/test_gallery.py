@@ -10,8 +10,7 @@ from docs.build import runs_here
 
 from browser.test_app import PATIENCE, Server
 from conftest import shared_or_skip
-from howsure.cli.app import write_app
-from howsure.cli.in_browser import run_example
+from howsure.cli.app import run_example, write_app
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = {p.stem: p.read_text(encoding="utf-8") for p in sorted(DOCS.glob("gallery/*.py"))}

@@ -16,11 +16,11 @@ from howsure.cli.app import (
     PYODIDE_FILES,
     PYODIDE_RELEASE,
     PYODIDE_VERSION,
+    WideAdd,
     build_app,
     read_pyodide,
     write_app,
 )
-from howsure.cli.in_browser import WideAdd
 
 
 @pytest.fixture

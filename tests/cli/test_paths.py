@@ -10,9 +10,9 @@ import click
 import numpy as np
 import pytest
 
+from howsure.cli.input_output import InputPath, OutputPath, PathCommand
 from howsure.cli.main import COMMANDS
 from howsure.cli.main import howsure as group
-from howsure.cli.paths import InputPath, OutputPath, PathCommand
 
 REQUIRE = ["--require", "accuracy>=0"]
 COLLISIONS = {

@@ -140,7 +140,7 @@ def test_streams_that_are_closed_full_or_gone(folder: Path, name: str) -> None:
 
 def test_no_file_gets_the_number_of_a_closed_stream(folder: Path) -> None:
     look = (
-        "import os; from howsure.cli.streams import prepare_streams; prepare_streams();"
+        "import os; from howsure.cli.input_output import prepare_streams; prepare_streams();"
         "number = os.open('a.npz', os.O_RDONLY); assert number > 2, number"
     )
     ran = subprocess.run(

@@ -12,7 +12,7 @@ from howsure._core import strict_json
 from howsure._core.checks import InputError
 from howsure._core.text import make_printable
 from howsure.cli.common import note
-from howsure.cli.paths import InputPath, StatePath
+from howsure.cli.input_output import InputPath, StatePath
 
 if TYPE_CHECKING:
     from howsure.serving.alarm_guard import AlarmState

@@ -1,29 +1,33 @@
 """howsure app: writes the page that evaluates files in the browser.
 
 The page is a folder of static files: Pyodide, the Python of the browser; howsure and what it needs;
-and two small pages of HTML around them. What runs in there is `howsure.cli.in_browser`.
+and two small pages of HTML around them. What their worker calls stands at the end, `run_command`:
+the command line itself, with what it printed.
 """
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
+import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from hashlib import sha256
 from importlib import import_module
 from importlib.resources import files
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import click
+import numpy as np
 
 from howsure._core import strict_json
 from howsure._core.checks import InputError
 from howsure._core.file_access import replace_file
+from howsure._core.text import listener
 from howsure._core.version import __version__
 from howsure.cli.common import note, say
-from howsure.cli.paths import InputPath, OutputPath, PathCommand
+from howsure.cli.input_output import InputPath, OutputPath, PathCommand
 
 PYODIDE_VERSION = "0.28.3"
 PYODIDE_RELEASE = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/"
@@ -116,6 +120,14 @@ def write_app(
 
 def build_app(pyodide: Mapping[str, bytes]) -> dict[str, bytes]:
     """All files of the page by name."""
+    # howsure as it runs here, and the pure Python that it needs.
+    pure: dict[str, bytes] = {}
+    for package in PURE_PACKAGES:
+        root = Path(str(import_module(package).__file__)).parent
+        for path in sorted(root.rglob("*")):
+            name = PurePosixPath(package, *path.relative_to(root).parts)
+            if path.suffix in PACKAGE_SUFFIXES and "__pycache__" not in name.parts:
+                pure[str(name)] = path.read_bytes()
     parts = {
         "pyodide.mjs": pyodide["pyodide.mjs"],
         "pyodide.asm.js": pyodide["pyodide.asm.js"],
@@ -124,7 +136,7 @@ def build_app(pyodide: Mapping[str, bytes]) -> dict[str, bytes]:
         "numpy.zip": _pack_zip(_drop_unused(_unpack_wheel(pyodide, "numpy"), NUMPY_UNUSED)),
         "scipy.zip": _pack_zip(_select_scipy(_unpack_wheel(pyodide, "scipy"))),
         "libopenblas.zip": _pack_zip(_unpack_wheel(pyodide, "libopenblas")),
-        "python.zip": _pack_zip(_read_pure_packages()),
+        "python.zip": _pack_zip(pure),
         "worker.js": _read_static("worker.js").encode(),
     }
     contents: dict[str, bytes] = {}
@@ -211,6 +223,10 @@ def read_pyodide(
 
 
 def _download(address: str, name: str) -> bytes:
+    # Here, as the browser loads this module too and downloads nothing in Python.
+    import urllib.error
+    import urllib.request
+
     url = address.rstrip("/") + "/" + name
     # urlopen would read file:// as well.
     if not url.startswith(("https://", "http://")):
@@ -228,18 +244,6 @@ def _download(address: str, name: str) -> bytes:
 
 
 # Packages: what is left out makes the first visit shorter, all of it is downloaded then
-
-
-def _read_pure_packages() -> dict[str, bytes]:
-    """howsure as it runs here, and the pure Python that it needs."""
-    contents: dict[str, bytes] = {}
-    for package in PURE_PACKAGES:
-        root = Path(str(import_module(package).__file__)).parent
-        for path in sorted(root.rglob("*")):
-            name = PurePosixPath(package, *path.relative_to(root).parts)
-            if path.suffix in PACKAGE_SUFFIXES and "__pycache__" not in name.parts:
-                contents[str(name)] = path.read_bytes()
-    return contents
 
 
 def _drop_unused(wheel: Mapping[str, bytes], unused: Sequence[str]) -> dict[str, bytes]:
@@ -273,3 +277,94 @@ def _pack_zip(contents: Mapping[str, bytes]) -> bytes:
             entry = zipfile.ZipInfo(name, date_time=ZIP_DATE)
             file.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
     return out.getvalue()
+
+
+# What the page calls in its worker
+
+
+def run_command(
+    arguments: Sequence[str], tell: Callable[[str], object], stage: Callable[[str], object] = len
+) -> tuple[int, str, str]:
+    """Run `howsure` with these arguments: its exit code, standard output and standard error.
+
+    `tell` gets the lines of standard error while they are written, `stage` what is being worked on.
+
+    >>> run_command(["--version"], tell=str)[1].split(",")[0]
+    'howsure'
+    """
+    from howsure.cli.main import main
+
+    widen_numpy()
+    # A report records the command that made it, which it reads from sys.argv.
+    before, sys.argv = sys.argv, ["howsure", *arguments]
+    out, err = StringIO(), _ForwardedText(tell)
+    previous = listener.set(stage)
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            main(list(arguments))
+    except SystemExit as e:
+        return int(e.code or 0), out.getvalue(), err.getvalue()
+    finally:
+        listener.reset(previous)
+        sys.argv = before
+
+
+def run_example(source: str) -> str:
+    """Run an example of the gallery: what it printed.
+
+    >>> run_example("print(1 + 1)")
+    '2\\n'
+    """
+    widen_numpy()
+    with redirect_stdout(StringIO()) as out:
+        exec(compile(source, "example", "exec"), {"__name__": "__main__"})
+    return out.getvalue()
+
+
+class _ForwardedText(StringIO):
+    """Text that is also handed on line by line while it is written."""
+
+    def __init__(self, tell: Callable[[str], object]):
+        super().__init__()
+        self._tell = tell
+
+    def write(self, s: str, /) -> int:
+        if s.strip():
+            self._tell(s.strip())
+        return super().write(s)
+
+
+def widen_numpy() -> None:
+    """Let NumPy take indices of 64 bits where a pointer has 32, as in the browser.
+
+    There `bincount`, `repeat` and `add.reduceat` refuse them, although they fit; and counts come
+    back with 32 bits. Nothing is replaced on a machine of 64 bits.
+    """
+    if np.intp().itemsize == 8:
+        return
+    narrow_bincount, narrow_repeat = np.bincount, np.repeat
+
+    def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+        counts = narrow_bincount(np.asarray(x).astype(np.intp), weights, minlength)
+        return counts.astype(np.int64) if weights is None else counts
+
+    def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+        return narrow_repeat(a, np.asarray(repeats).astype(np.intp), axis)
+
+    np.__dict__.update(bincount=bincount, repeat=repeat, add=WideAdd(np.add))
+
+
+class WideAdd:
+    """`np.add` whose `reduceat` takes indices of any width."""
+
+    def __init__(self, real: Any):
+        self._real = real
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self._real(*args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def reduceat(self, array: Any, indices: Any, **options: Any) -> Any:
+        return self._real.reduceat(array, np.asarray(indices, dtype=np.intp), **options)

@@ -15,6 +15,7 @@ from howsure.cli.common import (
     ReadingCommand,
     add_interval_options,
     add_reading_options,
+    find_writer,
     format_reading_call,
     get_command_line,
     note,
@@ -22,7 +23,7 @@ from howsure.cli.common import (
     say,
     show_spinner,
 )
-from howsure.cli.paths import InputPath, OutputPath
+from howsure.cli.input_output import InputPath, OutputPath
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
@@ -115,7 +116,6 @@ def command(
       howsure calibrate --fit both.npz --split val --on-split test --method temperature --html after.html
       howsure evaluate test.npz --calibrator calibrator.json
     """
-    from howsure.cli.evaluate import find_writer
     from howsure.report.calibration_report import calibration_report
 
     # What cannot be written is refused before anything is fitted.

@@ -15,11 +15,12 @@ import click
 
 from howsure._core.checks import InputError
 from howsure._core.text import listener, make_printable, make_printable_lines, shorten
-from howsure.cli.paths import InputPath, OutputPath, PathCommand
+from howsure.cli.input_output import InputPath, OutputPath, PathCommand
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
     from howsure.predictions.read_options import NoAnswer, ReadOptions
+    from howsure.report.report import Report
 
 F = TypeVar("F", bound=Callable[..., Any])
 # The fields of `ReadOptions` that a command line can give.
@@ -38,6 +39,7 @@ READING_OPTIONS = (
 # Of mallopt(3): two parameters, and the largest threshold that it takes.
 TRIM_THRESHOLD, MMAP_THRESHOLD, LARGEST_MMAP_THRESHOLD = -1, -3, 1 << 25
 MISSING_LABEL_COLUMNS, COLUMN_NAME_LETTERS = 12, 60  # listed where labels are missing
+REPORT_WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt": "to_text"}
 PIPE_WIDTH = 110  # columns of what is printed into a file or a pipe
 FILES = click.argument("files", nargs=-1, required=True, type=InputPath(), metavar="FILE...")
 
@@ -326,6 +328,46 @@ def note(message: str, quiet: bool = False) -> None:
     """Print a remark for people to standard error."""
     if not quiet:
         click.echo(make_printable_lines(message), err=True)
+
+
+def show_report(
+    report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool, full: bool = False
+) -> None:
+    """Print a report and write it wherever it was asked for."""
+    for target in targets:
+        with show_spinner(f"writing {Path(target).name}"):
+            getattr(report, find_writer(target))(target)
+        note(f"wrote {target}", quiet)
+    if as_json:
+        click.echo(report.to_json(), nl=False)
+    elif not quiet:
+        from howsure.report.render.report_sheet import build_report_sheet
+
+        has_page = any(target.endswith(".html") for target in targets)
+        say(build_report_sheet(report.data, full=full, page=has_page))
+
+
+def list_targets(out: Sequence[str], html: str | None) -> list[str]:
+    """The files to write; what cannot be written is refused before anything is computed."""
+    targets = list(out)
+    if html:
+        targets.append(html)
+    for target in targets:
+        find_writer(target)
+    return targets
+
+
+def find_writer(path: str) -> str:
+    """The method that writes this kind of file; raise where there is none."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in REPORT_WRITERS:
+        raise InputError(
+            f"{path}: reports are written as {', '.join(REPORT_WRITERS)}; '{suffix}' is none of them."
+        )
+    parent = Path(path).absolute().parent
+    if not parent.is_dir():
+        raise InputError(f"{path}: the folder {parent} does not exist.")
+    return REPORT_WRITERS[suffix]
 
 
 def get_command_line() -> str:

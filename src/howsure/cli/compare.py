@@ -15,13 +15,15 @@ from howsure.cli.common import (
     add_interval_options,
     add_output_options,
     add_reading_options,
+    find_writer,
     get_command_line,
+    list_targets,
     note,
     read_files,
     say,
     show_spinner,
 )
-from howsure.cli.paths import InputPath
+from howsure.cli.input_output import InputPath
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
@@ -96,7 +98,6 @@ def command(
       howsure compare a.npz b.npz --cost a=1.2e6 --cost b=25e6 --cost-name parameters
       howsure compare answers.csv            every confidence of a log of language-model answers
     """
-    from howsure.cli.evaluate import find_writer, list_targets
     from howsure.formats.contents import group_files
     from howsure.report.comparing import compare
 

@@ -16,7 +16,7 @@ from howsure._core.checks import InputError
 from howsure._core.file_access import check_target
 from howsure._core.frozen import frozen
 from howsure.cli.common import READING_OPTIONS, ReadingCommand, add_reading_options, note
-from howsure.cli.paths import InputPath, OutputPath, StatePath
+from howsure.cli.input_output import InputPath, OutputPath, StatePath
 
 if TYPE_CHECKING:
     from howsure.policies.online import OnlinePolicy

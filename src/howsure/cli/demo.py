@@ -11,11 +11,13 @@ from howsure.cli.common import (
     add_interval_options,
     add_output_options,
     format_reading_call,
+    list_targets,
     note,
     say,
+    show_report,
     show_spinner,
 )
-from howsure.cli.paths import PathCommand
+from howsure.cli.input_output import PathCommand
 
 
 @click.command(cls=PathCommand)
@@ -34,7 +36,6 @@ def command(
       howsure demo
       howsure demo --html demo.html
     """
-    from howsure.cli.evaluate import list_targets, show_report
     from howsure.formats import ReadOptions, read
     from howsure.report.evaluation import evaluate
 

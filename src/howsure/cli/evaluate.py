@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -13,36 +16,123 @@ import click
 from howsure._core import strict_json
 from howsure._core.checks import InputError
 from howsure._core.file_access import check_readable
+from howsure._core.frozen import frozen
 from howsure._core.text import make_printable
 from howsure.cli.common import (
     FILES,
     ReadingCommand,
     add_interval_options,
+    add_options,
     add_output_options,
     add_reading_options,
     format_reading_call,
     get_command_line,
     is_quiet,
+    list_targets,
     note,
     read_files,
+    reuse_memory,
     say,
+    show_report,
     show_spinner,
 )
+from howsure.cli.input_output import InputPath, OutputPath
 from howsure.cli.main import INTERRUPTED
-from howsure.cli.paths import InputPath
-from howsure.cli.streaming import add_stream_options, decide_streaming, evaluate_stream
 
 if TYPE_CHECKING:
     from howsure._core.checks import Bools
-    from howsure.cli.streaming import StreamOptions
     from howsure.formats.logs import Log
     from howsure.predictions.read_options import ReadOptions
     from howsure.report.report import Report
+    from howsure.scale import Progress
+    from howsure.workers import Map
 
-REPORT_WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt": "to_text"}
 # Of logs without a confidence.
 ACCURACY_NAMES = {"accuracy": "when answering", "accuracy_of_all": "no answer counted as wrong"}
 LISTED_VALUES = 20  # of a category
+
+
+@frozen
+class StreamOptions:
+    """What was asked of a stream: whether to (None: not said), where its parts are worked on, and
+    what becomes of them.
+    """
+
+    stream: bool | None
+    workers: int | None
+    scheduler: str | None
+    resume: str | None
+    skip_corrupt: bool
+    compact: bool
+
+    @property
+    def first_given(self) -> str | None:
+        """The first option that is only for streams."""
+        for name in ("workers", "scheduler", "resume", "skip_corrupt", "compact"):
+            if getattr(self, name):
+                return f"--{name.replace('_', '-')}"
+        return None
+
+
+def add_stream_options(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of an evaluation in bounded memory, which the command receives as one value,
+    `streaming: StreamOptions`.
+    """
+
+    @wraps(f)
+    def run(
+        *args: Any,
+        stream: bool | None,
+        workers: int | None,
+        scheduler: str | None,
+        resume: str | None,
+        skip_corrupt: bool,
+        compact: bool,
+        **others: Any,
+    ) -> Any:
+        streaming = StreamOptions(
+            stream=stream,
+            workers=workers,
+            scheduler=scheduler,
+            resume=resume,
+            skip_corrupt=skip_corrupt,
+            compact=compact,
+        )
+        return f(*args, streaming=streaming, **others)
+
+    options = [
+        click.option(
+            "--stream/--no-stream",
+            "stream",
+            default=None,
+            help="Read part by part in bounded memory, or load everything; large files are streamed by default.",
+        ),
+        click.option(
+            "--workers", type=click.IntRange(1), metavar="N", help="Stream over N worker processes."
+        ),
+        click.option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Stream on a Dask cluster, e.g. tcp://10.0.0.1:8786.",
+        ),
+        click.option(
+            "--resume",
+            type=OutputPath(),
+            metavar="FOLDER",
+            help="Keep what is done here, and go on from it.",
+        ),
+        click.option(
+            "--skip-corrupt",
+            is_flag=True,
+            help="Leave out row groups and files that cannot be read.",
+        ),
+        click.option(
+            "--compact",
+            is_flag=True,
+            help="Tallies of fixed size: bounds instead of exact numbers.",
+        ),
+    ]
+    return add_options(run, options)
 
 
 @click.command(cls=ReadingCommand)
@@ -175,6 +265,108 @@ def command(
         ctx.exit(INTERRUPTED)
 
 
+def decide_streaming(
+    files: Sequence[str], streaming: StreamOptions, held: Sequence[str], quiet: bool
+) -> bool:
+    """Whether to stream: because it was asked for, or because the data are large, which is
+    announced. `held` are options that need all predictions in memory.
+    """
+    given = streaming.first_given
+    if given and streaming.stream is False:
+        raise InputError(f"{given} is for streams; leave out --no-stream.")
+    if held and (given or streaming.stream):
+        raise InputError(
+            f"{held[0]} needs all predictions at once; leave it out, or the options of a stream."
+        )
+    if given or streaming.stream:
+        return True
+    if held or streaming.stream is False:
+        return False
+    from howsure.formats.contents import explain_streaming
+    from howsure.formats.logs import is_log
+
+    if any(is_log(Path(f)) for f in files):
+        return False
+    why = explain_streaming(files)
+    if why is not None:
+        note(f"howsure: {why}, read as a stream; --no-stream loads all of it.", quiet)
+    return why is not None
+
+
+def evaluate_stream(
+    files: Sequence[str],
+    scores: Sequence[str],
+    streaming: StreamOptions,
+    options: ReadOptions,
+    **asked: Any,
+) -> Report:
+    """The report of a stream."""
+    from howsure import workers
+    from howsure.scale import evaluate_files
+    from howsure.scale.parts import find_unstreamed
+
+    unstreamed = find_unstreamed(options)
+    if unstreamed is not None:
+        raise InputError(
+            f"--{unstreamed.replace('_', '-')} needs all predictions at once; "
+            "leave out the options of a stream."
+        )
+    if streaming.workers is not None and streaming.scheduler is not None:
+        raise InputError(
+            "--workers starts processes here and --scheduler uses a cluster; give one of them."
+        )
+    # Threads of this process, worker processes, or a cluster.
+    place: AbstractContextManager[Map | None] = nullcontext()
+    if streaming.workers is not None:
+        place = workers.processes(streaming.workers)
+    elif streaming.scheduler is not None:
+        place = workers.connected(streaming.scheduler)
+    reuse_memory()
+    with place as mapped, _show_progress() as progress:
+        return evaluate_files(
+            files,
+            scores or None,
+            options=options,
+            map=mapped,
+            resume=streaming.resume,
+            skip_corrupt=streaming.skip_corrupt,
+            compact=streaming.compact,
+            progress=progress,
+            command=get_command_line(),
+            **asked,
+        )
+
+
+@contextmanager
+def _show_progress() -> Generator[Callable[[Progress], None] | None]:
+    """Rows, rows per second and the time left, on a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich import progress
+    from rich.console import Console
+
+    columns = (
+        progress.TextColumn("{task.fields[rows]}"),
+        progress.BarColumn(),
+        progress.TextColumn("{task.fields[speed]}"),
+        progress.TimeRemainingColumn(),
+    )
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, rows="reading", speed="")
+
+        def update(p: Progress) -> None:
+            bar.update(
+                task,
+                completed=p.bytes,
+                total=p.of_bytes,
+                rows=f"{p.rows:,} rows, part {p.parts:,} of {p.of_parts:,}",
+                speed=f"{p.rows / max(p.seconds, 1e-9):,.0f} rows/s",
+            )
+
+        yield update
+
+
 def evaluate_loaded(
     files: Sequence[str],
     scores: Sequence[str],
@@ -258,46 +450,6 @@ def open_pictures(path: str) -> Any:
             f"{path} holds no pictures; an array (n, height, width[, channels]) saved as .npy is needed."
         )
     return pictures
-
-
-def show_report(
-    report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool, full: bool = False
-) -> None:
-    """Print a report and write it wherever it was asked for."""
-    for target in targets:
-        with show_spinner(f"writing {Path(target).name}"):
-            getattr(report, find_writer(target))(target)
-        note(f"wrote {target}", quiet)
-    if as_json:
-        click.echo(report.to_json(), nl=False)
-    elif not quiet:
-        from howsure.report.render.report_sheet import build_report_sheet
-
-        has_page = any(target.endswith(".html") for target in targets)
-        say(build_report_sheet(report.data, full=full, page=has_page))
-
-
-def list_targets(out: Sequence[str], html: str | None) -> list[str]:
-    """The files to write; what cannot be written is refused before anything is computed."""
-    targets = list(out)
-    if html:
-        targets.append(html)
-    for target in targets:
-        find_writer(target)
-    return targets
-
-
-def find_writer(path: str) -> str:
-    """The method that writes this kind of file; raise where there is none."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in REPORT_WRITERS:
-        raise InputError(
-            f"{path}: reports are written as {', '.join(REPORT_WRITERS)}; '{suffix}' is none of them."
-        )
-    parent = Path(path).absolute().parent
-    if not parent.is_dir():
-        raise InputError(f"{path}: the folder {parent} does not exist.")
-    return REPORT_WRITERS[suffix]
 
 
 class MeanGrade(TypedDict):

@@ -19,7 +19,7 @@ import click
 from howsure._core.checks import InputError
 from howsure._core.text import make_printable, make_printable_lines
 from howsure._core.version import __version__
-from howsure.cli.streams import flush_streams, prepare_streams
+from howsure.cli.input_output import flush_streams, prepare_streams
 
 COMMANDS = {
     "alarms": "What alarms stand, and begin again after one.",

@@ -16,13 +16,15 @@ from howsure.cli.common import (
     ReadingCommand,
     add_output_options,
     add_reading_options,
+    find_writer,
     get_command_line,
+    list_targets,
     note,
     read_files,
     say,
     show_spinner,
 )
-from howsure.cli.paths import InputPath
+from howsure.cli.input_output import InputPath
 
 if TYPE_CHECKING:
     from howsure.policies.policy import Policy
@@ -101,12 +103,9 @@ def command(
       howsure monitor val.csv march.csv --labels came.csv --on id --by hospital --html march.html
       howsure monitor val.parquet year.parquet --month month --json
     """
-    from howsure.cli.evaluate import find_writer
     from howsure.report.monitoring import monitor
 
-    targets = [*out, *([html] if html else [])]
-    for target in targets:
-        find_writer(target)  # refuses a suffix that nobody writes, before the work
+    targets = list_targets(out, html)
     past = read_files([reference], options, labelled=False)
     months = _read_months(files, options, by=by, month=month, chunk=chunk)
     known = None

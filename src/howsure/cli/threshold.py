@@ -24,7 +24,7 @@ from howsure.cli.common import (
     say,
     show_spinner,
 )
-from howsure.cli.paths import InputPath, OutputPath
+from howsure.cli.input_output import InputPath, OutputPath
 
 if TYPE_CHECKING:
     from howsure.policies.policy import Policy

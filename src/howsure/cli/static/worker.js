@@ -31,7 +31,7 @@ async function start(runtime) {
   python.FS.mkdirTree(FOLDER);
   python.FS.chdir(FOLDER);
   python.runPython("import importlib; importlib.invalidate_caches()");
-  python.runPython("from howsure.cli.in_browser import run_command, run_example");
+  python.runPython("from howsure.cli.app import run_command, run_example");
   stage("howsure");
 }
 

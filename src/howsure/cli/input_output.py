@@ -1,5 +1,5 @@
-"""Standard streams that take whatever a command prints: in any encoding, and also where they are
-closed.
+"""What a command reads and writes: its files, of which no two may be the same, and the standard
+streams, which take whatever it prints, in any encoding, and also where they are closed.
 
 Imported before anything else of a command, so it imports little itself.
 """
@@ -7,10 +7,17 @@ Imported before anything else of a command, so it imports little itself.
 from __future__ import annotations
 
 import codecs
+import glob
 import os
 import sys
+from collections.abc import Sequence
 from io import TextIOBase
-from typing import NoReturn, TextIO, cast
+from typing import Any, NoReturn, TextIO, cast
+
+import click
+
+from howsure._core.checks import InputError
+from howsure._core.frozen import frozen
 
 # Characters that howsure prints itself, for encodings that lack them; any other is escaped.
 PLAIN_CHARACTERS = {
@@ -42,6 +49,102 @@ HANDLER = "howsure_plain"  # as `errors` of a stream
 ASCII = "howsure_ascii"
 
 
+# Files.
+
+
+class InputPath(click.Path):
+    """A file that is read: its name, a pattern of names, NAME=FILE, or `-`."""
+
+
+class OutputPath(click.Path):
+    """A file that is written."""
+
+
+class StatePath(OutputPath):
+    """A file that is read and written again, as the state of a monitor."""
+
+
+@frozen
+class NamedFile:
+    """A file of a call, as it was given there."""
+
+    given: str
+    path: str
+    written: bool
+
+
+class PathCommand(click.Command):
+    """A command that does not begin where something that it writes is also something else."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        files = list_files(self.get_params(ctx), ctx.params)
+        for i, file in enumerate(files):
+            for other in files[:i]:
+                if (file.written or other.written) and is_same_file(file.path, other.path):
+                    # The output first, whichever of them was given first.
+                    first, second = (file, other) if file.written else (other, file)
+                    raise InputError(
+                        f"{first.given} and {second.given} are one file; "
+                        "what is written needs a file of its own."
+                    )
+        return super().invoke(ctx)
+
+
+def list_files(parameters: Sequence[click.Parameter], values: dict[str, Any]) -> list[NamedFile]:
+    """All files that the values of these parameters name."""
+    files: list[NamedFile] = []
+    for parameter in parameters:
+        kind, value = parameter.type, values.get(parameter.name or "")
+        if not isinstance(kind, (InputPath, OutputPath)) or value is None:
+            continue
+        names: Sequence[str] = (value,)
+        if isinstance(value, (tuple, list)):
+            names = cast("Sequence[str]", value)
+        label = "the input"
+        if isinstance(parameter, click.Option):
+            label = max(parameter.opts, key=len)
+        for name in names:
+            paths = [name]
+            if isinstance(kind, InputPath):
+                paths = list_input_paths(name)
+            for path in paths:
+                files.append(
+                    NamedFile(
+                        given=f"{label} {path}", path=path, written=isinstance(kind, OutputPath)
+                    )
+                )
+    return files
+
+
+def list_input_paths(name: str) -> list[str]:
+    """The files that the name of an input may mean."""
+    if name == "-":
+        return ["/dev/stdin"]
+    paths = [name]
+    if not os.path.exists(name):
+        if glob.has_magic(name):
+            paths += glob.glob(name, recursive=True)
+        _, sign, path = name.partition("=")
+        if sign:
+            paths.append(path)
+    return paths
+
+
+def is_same_file(a: str, b: str) -> bool:
+    """Whether two names lead to one file, which need not be there yet.
+
+    >>> is_same_file("a.csv", "./a.csv"), is_same_file("a.csv", "b.csv")
+    (True, False)
+    """
+    try:
+        return os.path.samefile(a, b)
+    except (OSError, ValueError):  # one of them is not there
+        return os.path.realpath(a) == os.path.realpath(b)
+
+
+# Standard streams.
+
+
 class ClosedStream(TextIOBase):
     """In the place of a stream that was closed when the command began."""
 
@@ -50,8 +153,6 @@ class ClosedStream(TextIOBase):
 
     def refuse(self) -> NoReturn:
         """Say that there is nothing to read from or to write to."""
-        from howsure._core.checks import InputError
-
         raise InputError(f"standard {self.stream_name} is closed; open it, or name a file.")
 
     @property
@@ -152,7 +253,5 @@ def replace_character(character: str) -> str:
 
 def is_printing_json() -> bool:
     """Whether the command that runs was given --json."""
-    from click import get_current_context
-
-    context = get_current_context(silent=True)
+    context = click.get_current_context(silent=True)
     return context is not None and bool(context.params.get("as_json"))
