@@ -11,8 +11,12 @@ from scipy.stats import binom
 
 from howsure import InputError, Outcomes, Predictions, tally
 from howsure.policies import guaranteed_threshold, label_thresholds
-from howsure.policies.band import compute_band_limits, find_band_row, find_chain_start
-from howsure.policies.label_need import count_labels_for_band
+from howsure.policies.band import (
+    compute_band_limits,
+    count_labels_for_band,
+    find_band_row,
+    find_chain_start,
+)
 
 # Computed by another hand: n, risk, delta, ranks, limits of the band and of the chain.
 LIMITS = [

@@ -13,12 +13,12 @@ import howsure as hs
 from howsure import InputError, Predictions
 from howsure.policies import Decisions, DriftMonitor, Policy, label_policy
 from howsure.serving.alarm_guard import AlarmGuard, AlarmInputs, load_state
-from howsure.serving.feedback import LabelledDecision
-from howsure.serving.guarantee_monitor import (
+from howsure.serving.feedback import (
     BROKEN_FACTORS,
     FRESH_BET_LABELS,
     KEPT_FACTORS,
     GuaranteeMonitor,
+    LabelledDecision,
 )
 from howsure.serving.journal import case_lines, cut_torn_line, decision_lines, read_decisions
 

@@ -8,7 +8,7 @@ import pytest
 import howsure as hs
 from howsure import InputError
 from howsure.serving import GuaranteeMonitor
-from howsure.serving.guarantee_monitor import judge_labels
+from howsure.serving.feedback import judge_labels
 
 
 def test_null_streams_stay_within_the_lifetime_rate():

@@ -27,8 +27,14 @@ from howsure.policies.policy import Decisions
 from howsure.predictions.read_options import ReadOptions
 from howsure.serving import alarm_guard, feedback, journal, stream
 from howsure.serving.alarm_guard import AlarmGuard, AlarmInputs
-from howsure.serving.feedback import LabelError, LabelledDecision, Learner, learn_labels
-from howsure.serving.guarantee_monitor import GuaranteeMonitor, judge_labels
+from howsure.serving.feedback import (
+    GuaranteeMonitor,
+    LabelError,
+    LabelledDecision,
+    Learner,
+    judge_labels,
+    learn_labels,
+)
 from howsure.serving.journal import (
     ClosedPipe,
     StopRequested,

@@ -4,7 +4,8 @@ The most trusted samples are looked at in steps of one per cent. As long as the 
 the errors among them are at least a walk whose steps are wrong with probability `risk`; a limit at
 each step is met by such a walk with probability `delta` in all. Half of delta is spent on limits
 that any step may meet by itself (the band); what is left pays for a chain of steps that are
-accepted one after the other until the first one fails. See docs/act.md for the proof.
+accepted one after the other until the first one fails. See docs/act.md for the proof. Where nothing
+may be accepted, `count_labels_for_band` says how many labels would usually be enough.
 """
 
 from __future__ import annotations
@@ -25,6 +26,13 @@ LEAST_ROUNDING = 1e-9  # of the number of samples that could show the risk at al
 BUDGET_ROUNDING = 1e-12
 TAIL_CUT = 1e-20
 LONGEST_DIRECT_SUM = 64  # beyond so many states a Fourier transform is faster
+
+# Of the number of labels that would usually be enough.
+PREFIXES = 50  # shares of the most trusted samples that are looked at
+USUAL_CHANCE = 0.65
+BELIEFS = 20  # quantiles of what the risk of a prefix may be
+STEPS_PER_DOUBLING = 8
+MOST_LABELS = 2**17
 
 
 class BandLimits(NamedTuple):
@@ -211,3 +219,64 @@ def _cut_tails(start: int, p: Floats) -> Mass:
     if not len(there):
         return Mass(start, p[:0])
     return Mass(start + int(there[0]), p[there[0] : there[-1] + 1])
+
+
+def count_labels_for_band(
+    kept: Ints | Floats, errors: Ints | Floats, *, risk: float, delta: float
+) -> int | None:
+    r"""The number of labels with which `method="band"` would probably accept something.
+
+    The risk p of the answers down to a row is believed to be Beta(errors + 1, kept − errors).
+    The least N = ceil(2^(i/8)) > n for which, at some row of share s,
+
+    .. math:: E_p\big[ P(\mathrm{Bin}(k, p) \le q_k) \big] \ge 0.65, \quad k \le sN,
+
+    with the limits q of the band at N. None where no row is below `risk` with a probability of
+    0.65, or more than 131,072 labels would be needed: these labels cannot tell. No rule can be
+    right in every world: at a risk of exactly what is asked for no number suffices.
+
+    >>> rows = np.arange(2, 101, 2)
+    >>> count_labels_for_band(rows, np.zeros(50, dtype=np.int64), risk=0.02, delta=0.05)
+    1449
+    """
+    from scipy.special import betainc, betaincc, betaincinv
+
+    n = int(kept[-1])
+    if risk >= 1:
+        return None  # anything may be accepted already
+    ranks = -(-np.arange(1, PREFIXES + 1) * n // PREFIXES)
+    rows = np.unique(np.searchsorted(kept, ranks))
+    a = errors[rows] + 1.0
+    b = np.maximum(kept[rows] - errors[rows], 0.5)
+    if not (betainc(a, b, risk) >= USUAL_CHANCE).any():
+        return None
+    share = kept[rows] / n
+    quantiles = (np.arange(BELIEFS) + 0.5) / BELIEFS
+    belief: Floats = np.asarray(betaincinv(a[:, None], b[:, None], quantiles), dtype=np.float64)
+
+    first = ceil(STEPS_PER_DOUBLING * log(n, 2))
+    last = STEPS_PER_DOUBLING * (MOST_LABELS.bit_length() - 1)
+    for i in range(first, last):
+        labels = ceil(2 ** (i / STEPS_PER_DOUBLING))
+        limits = compute_band_limits(labels, risk, delta)
+        if labels <= n or not len(limits.rank):
+            continue
+        # A hair more, so that shares such as 0.58 reach their own rank in spite of rounding.
+        reached = share * labels * (1 + 1e-12)
+        place = np.searchsorted(limits.rank, reached, side="right") - 1
+        limit = np.where(place >= 0, limits.band[place], -1)
+        # The chain begins at one row only, and where it fails it ends.
+        begun = np.flatnonzero(reached >= find_chain_start(labels, risk, delta))
+        if len(begun) and place[begun[0]] >= 0:
+            at = begun[0]
+            limit[at] = max(limit[at], limits.chain[place[at]])
+        possible = limit >= 0
+        if not possible.any():
+            continue
+        q = limit[possible][:, None]
+        k = limits.rank[place[possible]][:, None]
+        # P(Bin(k, p) <= q)
+        met: Floats = np.asarray(betaincc(q + 1.0, k - q, belief[possible]), dtype=np.float64)
+        if met.mean(axis=1).max() >= USUAL_CHANCE:
+            return labels
+    return None

@@ -20,8 +20,7 @@ from howsure import bounds
 from howsure._core import checks
 from howsure._core.checks import Floats, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure.policies.band import find_band_row
-from howsure.policies.label_need import count_labels_for_band
+from howsure.policies.band import count_labels_for_band, find_band_row
 from howsure.predictions.outcomes import Outcomes, needs_outcomes
 from howsure.tallies.tally import Tally
 

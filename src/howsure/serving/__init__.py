@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from howsure.serving.guarantee_monitor import GuaranteeMonitor
+    from howsure.serving.feedback import GuaranteeMonitor
     from howsure.serving.stream import Served, Serving, decide_file, decide_stream
 
 __all__ = ["GuaranteeMonitor", "Served", "Serving", "decide_file", "decide_stream"]
@@ -17,7 +17,7 @@ __all__ = ["GuaranteeMonitor", "Served", "Serving", "decide_file", "decide_strea
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    chapter = "guarantee_monitor" if name == "GuaranteeMonitor" else "stream"
+    chapter = "feedback" if name == "GuaranteeMonitor" else "stream"
     value = getattr(import_module(f"{__name__}.{chapter}"), name)
     globals()[name] = value
     return value

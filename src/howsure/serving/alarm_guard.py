@@ -22,8 +22,7 @@ from howsure._core.saving import load, save
 from howsure.policies.drift_monitor import DriftMonitor
 from howsure.policies.policy import Decisions
 from howsure.predictions import Predictions
-from howsure.serving.feedback import OnBad, Report
-from howsure.serving.guarantee_monitor import GuaranteeMonitor, judge_labels
+from howsure.serving.feedback import GuaranteeMonitor, OnBad, Report, judge_labels
 from howsure.serving.journal import DecisionRecord, StateFile, count_lines, read_decisions
 from howsure.serving.stream import find_bursts
 
