@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,10 +134,12 @@ def command(
       howsure threshold scans.npz --loss dice --risk 0.15 --bound betting -o policy.json
     """
     from howsure._core.saving import load
+    from howsure.policies import label_policy
     from howsure.policies.deployment import plan
     from howsure.policies.policy import Policy
     from howsure.predictions.images import IMAGE_SCORES, images_of
     from howsure.report.focus import Focus
+    from howsure.report.report import hash_file
 
     extras = StateOptions(
         drift=drift,
@@ -146,8 +149,7 @@ def command(
         audit=audit,
         risk=rule["risk"],
     )
-    costs = _read_costs(rule.pop("costs"))
-    choose, score = _find_rule(rule, score, costs)
+    choose, score, costs = _find_rule(rule, score)
     columns = Focus.of(None, (), loss, image_score).columns
     options = replace(options, attributes=tuple(columns))
     preds = read_files(files, options)
@@ -167,32 +169,19 @@ def command(
             "--bound is for losses in [0, 1], such as --loss dice; right and wrong are counted exactly."
         )
     fitted = load(calibrator) if calibrator else None
-    source = _name_source(files)
+    # The names of the files and the hash of the first, or of all hashes.
+    digests = [hash_file(f) for f in files if Path(f).is_file()]
+    digest = digests[0] if len(digests) == 1 else sha256("".join(digests).encode()).hexdigest()
+    source = (", ".join(Path(f).name for f in files), digest)
     with show_spinner("choosing"):
         if options.multilabel:
-            from howsure.policies import label_policy
-
             _check_multilabel(rule, extras, by, costs)
-            policy = label_policy(
-                preds,
-                risk=rule["risk"],
-                delta=rule["delta"],
-                method=rule["method"],
-                score=score,
-                calibrator=fitted,
-                source=source,
+            fit = partial(
+                label_policy, risk=rule["risk"], delta=rule["delta"], method=rule["method"]
             )
         else:
-            policy = Policy.fit(
-                preds,
-                choose,
-                score=score,
-                calibrator=fitted,
-                by=by,
-                costs=costs,
-                minimum=minimum,
-                source=source,
-            )
+            fit = partial(Policy.fit, choose=choose, by=by, costs=costs, minimum=minimum)
+        policy = fit(preds, score=score, calibrator=fitted, source=source)
         if loss is not None:
             keys = (image_score or IMAGE_SCORES[0],)
             policy = replace(policy, by="image", keys=keys, thresholds=(policy.threshold,))
@@ -235,27 +224,36 @@ def _check_multilabel(
         )
 
 
-def _find_rule(rule: dict[str, Any], score: str, costs: object) -> tuple[Callable[..., Any], str]:
-    """The rule as a function of a tally, and the score it goes with."""
+def _find_rule(
+    rule: dict[str, Any], score: str
+) -> tuple[Callable[..., Any], str, list[list[float]] | None]:
+    """The rule as a function of a tally, the score it goes with, and the matrix of --costs."""
     from howsure.policies import guarantee, thresholds
 
+    costs: list[list[float]] | None = None
+    if rule["costs"] is not None:
+        try:
+            lines = check_readable(rule["costs"]).read_text().splitlines()
+            costs = [[float(x) for x in line.split(",")] for line in lines if line.strip()]
+        except ValueError as e:
+            raise InputError(f"{rule['costs']} is not a matrix of numbers: {e}.") from None
     asked = [name for name in RULES if rule[name] is not None]
     if len(asked) + (costs is not None) != 1:
         rules = "--accuracy, --coverage, --risk, --error-cost, --costs, --uncertainty"
         raise InputError(f"say what the threshold is for: exactly one of {rules}.")
     cost_rule = partial(thresholds.threshold_for_cost, deferral=rule["deferral_cost"])
     if costs is not None:  # the loss is a cost already
-        return partial(cost_rule, error=1.0), score
+        return partial(cost_rule, error=1.0), score, costs
     name = asked[0]
     value = rule[name]
     if name == "accuracy":
-        return partial(thresholds.threshold_for_accuracy, accuracy=value), score
+        return partial(thresholds.threshold_for_accuracy, accuracy=value), score, None
     if name == "coverage":
-        return partial(thresholds.threshold_for_coverage, coverage=value), score
+        return partial(thresholds.threshold_for_coverage, coverage=value), score, None
     if name == "error_cost":
-        return partial(cost_rule, error=value, expert_error=rule["expert_error"]), score
+        return partial(cost_rule, error=value, expert_error=rule["expert_error"]), score, None
     if name == "uncertainty":
-        return partial(thresholds.threshold_at, value=1.0 - value), "entropy"
+        return partial(thresholds.threshold_at, value=1.0 - value), "entropy", None
     choose = partial(
         guarantee.guaranteed_threshold,
         risk=value,
@@ -263,31 +261,7 @@ def _find_rule(rule: dict[str, Any], score: str, costs: object) -> tuple[Callabl
         method=rule["method"],
         bound=rule["bound"],
     )
-    return choose, score
-
-
-def _read_costs(path: str | None) -> list[list[float]] | None:
-    if path is None:
-        return None
-    rows: list[list[float]] = []
-    try:
-        for line in check_readable(path).read_text().splitlines():
-            if line.strip():
-                rows.append([float(x) for x in line.split(",")])
-    except ValueError as e:
-        raise InputError(f"{path} is not a matrix of numbers: {e}.") from None
-    return rows
-
-
-def _name_source(files: Sequence[str]) -> tuple[str, str]:
-    """The names of the files and the hash of the first, or of all hashes."""
-    from hashlib import sha256
-
-    from howsure.report.report import hash_file
-
-    digests = [hash_file(f) for f in files if Path(f).is_file()]
-    joined = digests[0] if len(digests) == 1 else sha256("".join(digests).encode()).hexdigest()
-    return ", ".join(Path(f).name for f in files), joined
+    return choose, score, None
 
 
 def _write_states(
@@ -296,7 +270,6 @@ def _write_states(
     """The policy, and what goes with it."""
     from howsure._core.saving import identify_saved, save
     from howsure.policies import DriftMonitor, OnlinePolicy
-    from howsure.serving import GuaranteeMonitor
 
     if extras.guarantee and extras.risk is None:
         raise InputError("--guarantee watches a promised risk; give --risk.")
@@ -317,6 +290,8 @@ def _write_states(
             policy, score, risk=extras.risk, audit=extras.audit
         )
     if extras.guarantee and extras.risk is not None:
+        from howsure.serving import GuaranteeMonitor
+
         states[extras.guarantee] = GuaranteeMonitor.start(
             risk=extras.risk, false_alarms=extras.false_alarms, policy=stamp
         )

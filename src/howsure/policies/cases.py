@@ -107,10 +107,16 @@ def _guarantee_answers(
     c: Floats, right: Bools, there: Bools, *, risk: float, delta: float
 ) -> Guaranteed:
     """The threshold of single answers; see `guaranteed_cases`."""
+    from scipy.special import betaincc
+
     n = len(c)
     wrong = there & ~right
     surest_wrong = np.where(wrong, c, -inf).max(axis=1)
-    allowed = _count_allowed(n, risk, delta)
+    # The largest q with P(Bin(n, risk) <= q) < delta; -1 where there is none.
+    allowed = n
+    if risk < 1:
+        q = np.arange(n)
+        allowed = int(np.searchsorted(betaincc(q + 1.0, n - q, risk), delta)) - 1
     asked = np.sort(c[there])
     threshold = inf
     if allowed >= n:
@@ -144,13 +150,3 @@ def _guarantee_answers(
         loss_bound="clopper_pearson",
         groups=n,
     )
-
-
-def _count_allowed(n: int, risk: float, delta: float) -> int:
-    """The largest q with P(Bin(n, risk) <= q) < delta; -1 where there is none."""
-    from scipy.special import betaincc
-
-    if risk >= 1:
-        return n
-    q = np.arange(n)
-    return int(np.searchsorted(betaincc(q + 1.0, n - q, risk), delta)) - 1

@@ -117,24 +117,21 @@ def _format_decisions(decisions: Decisions, bursts: Sequence[str] | None = None)
             f'{x},"burst":{strict_json.dump_line(name)}'
             for x, name in zip(extra, bursts, strict=True)
         ]
-    answers = _format_answers(decisions)
+    # A class number below 0 stands for one that is not known.
+    answers = cast("list[Any]", decisions.prediction.tolist())
+    if decisions.prediction.dtype.kind not in "iu":
+        answers = [_format_value(answer) for answer in answers]
+    elif decisions.class_names is None:
+        answers = ["null" if answer == -1 else str(answer) for answer in answers]
+    else:
+        words = [strict_json.dump_line(name) for name in decisions.class_names]
+        answers = [words[answer] if answer >= 0 else "null" for answer in answers]
     confidence, score = _format_numbers(decisions.confidence), _format_numbers(decisions.score)
     columns = zip(decisions.accept.tolist(), answers, confidence, score, extra, strict=True)
     return [
         f'"decision":{DECISION_WORDS[a]},"prediction":{p},"confidence":{c},"score":{s}{x}'
         for a, p, c, s, x in columns
     ]
-
-
-def _format_answers(decisions: Decisions) -> list[str]:
-    """The predicted classes; a class number below 0 stands for one that is not known."""
-    answers = cast("list[Any]", decisions.prediction.tolist())
-    if decisions.prediction.dtype.kind not in "iu":
-        return [_format_value(answer) for answer in answers]
-    if decisions.class_names is None:
-        return ["null" if answer == -1 else str(answer) for answer in answers]
-    words = [strict_json.dump_line(name) for name in decisions.class_names]
-    return [words[answer] if answer >= 0 else "null" for answer in answers]
 
 
 def _format_value(value: Any) -> str:
@@ -367,33 +364,29 @@ def hold_lock(path: Path | None) -> Generator[None]:
     if path is None or find_spec("fcntl") is None:
         yield
         return
+    import fcntl
+
     # One lock for all names of one file.
     file = Path(os.path.realpath(path))
     lock = file.with_name(f".{file.name}.lock")
-    fd = _take_lock(lock, path)
-    os.ftruncate(fd, os.write(fd, f"process {os.getpid()} on {socket.gethostname()}".encode()))
-    try:
-        yield
-    finally:
-        lock.unlink(missing_ok=True)
-        os.close(fd)
-
-
-def _take_lock(lock: Path, path: Path) -> int:
-    import fcntl
-
     while True:
         fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever held it may have removed the file since we opened it; then it locks nothing.
-            if lock.exists() and lock.stat().st_ino == os.fstat(fd).st_ino:
-                return fd
         except BlockingIOError:
             who = os.read(fd, 200).decode("utf-8", "replace") or "another process"
             os.close(fd)
             hint = "wait until it ends, or give another name"
             raise InputError(str(path), got=f"is being written by {who}", hint=hint) from None
+        # Whoever held it may have removed the file since we opened it; then it locks nothing.
+        if lock.exists() and lock.stat().st_ino == os.fstat(fd).st_ino:
+            break
+        os.close(fd)
+    os.ftruncate(fd, os.write(fd, f"process {os.getpid()} on {socket.gethostname()}".encode()))
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
         os.close(fd)
 
 

@@ -312,26 +312,16 @@ def read_rows(source: Path, wanted: ReadOptions) -> Iterator[StreamBatch | BadLi
 
     row = 1
     for part in scan_files([source], wanted, FILE_BATCH_ROWS):
-        if score is None:
-            cases = part.n // count_case_rows(part)
-            ids = _find_case_ids(part)
-        else:
+        if score is not None:
             from howsure.predictions.images import image_confidences
 
             part = image_confidences(part, score)  # a part holds whole images
-            cases, ids = part.n, None if part.ids is None else part.ids.tolist()
-        yield StreamBatch(part, range(row, row + cases), ids)
+        cases = part.n // count_case_rows(part)
+        ids = part.ids
+        if ids is not None and part.layout is not None and part.layout.parts == "labels":
+            ids = strip_label_names(ids, part.layout)
+        yield StreamBatch(part, range(row, row + cases), None if ids is None else ids.tolist())
         row += cases
-
-
-def _find_case_ids(part: Predictions) -> list[Any] | None:
-    """The id of each row, or of each case where a case has many labels."""
-    if part.ids is None:
-        return None
-    layout = part.layout
-    if layout is None or layout.parts != "labels":
-        return part.ids.tolist()
-    return strip_label_names(part.ids, layout).tolist()
 
 
 # Resuming.
@@ -340,21 +330,7 @@ def _find_case_ids(part: Predictions) -> list[Any] | None:
 def _find_decided(source: Path, target: Path, how: Serving) -> Skip:
     """Which input rows an earlier output holds already."""
     cut_torn_line(target)
-    last = _find_last_decided(source, target, how)
-    if last is not None:
-        return lambda number, _: number <= last
-    # The input was changed: rows are known again by their ids.
-    known = {record.id for record in read_decisions(target)}
-    if None in known:
-        got = (
-            f"no longer begins with the rows of {target}, and rows without ids cannot be told apart"
-        )
-        raise InputError(str(source), got=got)
-    return lambda _, name: name in known
-
-
-def _find_last_decided(source: Path, target: Path, how: Serving) -> int | None:
-    """The last decided input line if the input still begins with the decided rows, else None."""
+    # By position, as long as the input still begins with the decided rows.
     rows = _read_ids(source, how.wanted)
     last = 0
     for record in read_decisions(target):
@@ -366,9 +342,18 @@ def _find_last_decided(source: Path, target: Path, how: Serving) -> int | None:
         # Lines that were bad have no decision, so the input may be ahead of the output.
         row = next((row for row in rows if row[0] >= record.line), None)
         if row != (record.line, record.id):
-            return None
+            break
         last = record.line
-    return last
+    else:
+        return lambda number, _: number <= last
+    # The input was changed: rows are known again by their ids.
+    known = {record.id for record in read_decisions(target)}
+    if None in known:
+        got = (
+            f"no longer begins with the rows of {target}, and rows without ids cannot be told apart"
+        )
+        raise InputError(str(source), got=got)
+    return lambda _, name: name in known
 
 
 def _read_ids(source: Path, wanted: ReadOptions) -> Iterator[tuple[int, Any]]:
