@@ -152,10 +152,7 @@ def run(args: Sequence[str] | None) -> int:
     load_special_lean()
     try:
         with warnings.catch_warnings():
-            # One line, without the place in our code.
-            warnings.showwarning = lambda message, *_: click.echo(
-                f"howsure: {make_printable(str(message))}", err=True
-            )
+            warnings.showwarning = _show_warning
             code: object = howsure.main(args=args, prog_name="howsure", standalone_mode=False)
     except click.ClickException as e:
         # click's own message may quote what was typed; nothing in it must act on the terminal.
@@ -185,6 +182,11 @@ def run(args: Sequence[str] | None) -> int:
         )
     # click returns what a command returned, or the code of ctx.exit.
     return code if isinstance(code, int) else 0
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    """One line, without the place in our code."""
+    click.echo(f"howsure: {make_printable(str(message))}", err=True)
 
 
 def _fail(message: str, code: int) -> int:

@@ -171,7 +171,9 @@ def command(
     fitted = load(calibrator) if calibrator else None
     # The names of the files and the hash of the first, or of all hashes.
     digests = [hash_file(f) for f in files if Path(f).is_file()]
-    digest = digests[0] if len(digests) == 1 else sha256("".join(digests).encode()).hexdigest()
+    digest = sha256("".join(digests).encode()).hexdigest()
+    if len(digests) == 1:
+        digest = digests[0]
     source = (", ".join(Path(f).name for f in files), digest)
     with show_spinner("choosing"):
         if options.multilabel:
@@ -232,9 +234,11 @@ def _find_rule(
 
     costs: list[list[float]] | None = None
     if rule["costs"] is not None:
+        costs = []
         try:
-            lines = check_readable(rule["costs"]).read_text().splitlines()
-            costs = [[float(x) for x in line.split(",")] for line in lines if line.strip()]
+            for line in check_readable(rule["costs"]).read_text().splitlines():
+                if line.strip():
+                    costs.append([float(x) for x in line.split(",")])
         except ValueError as e:
             raise InputError(f"{rule['costs']} is not a matrix of numbers: {e}.") from None
     asked = [name for name in RULES if rule[name] is not None]

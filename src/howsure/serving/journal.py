@@ -119,15 +119,16 @@ def _format_decisions(decisions: Decisions, bursts: Sequence[str] | None = None)
         ]
     # A class number below 0 stands for one that is not known.
     answers = cast("list[Any]", decisions.prediction.tolist())
+    words: list[str]
     if decisions.prediction.dtype.kind not in "iu":
-        answers = [_format_value(answer) for answer in answers]
+        words = [_format_value(answer) for answer in answers]
     elif decisions.class_names is None:
-        answers = ["null" if answer == -1 else str(answer) for answer in answers]
+        words = ["null" if answer == -1 else str(answer) for answer in answers]
     else:
-        words = [strict_json.dump_line(name) for name in decisions.class_names]
-        answers = [words[answer] if answer >= 0 else "null" for answer in answers]
+        names = [strict_json.dump_line(name) for name in decisions.class_names]
+        words = [names[answer] if answer >= 0 else "null" for answer in answers]
     confidence, score = _format_numbers(decisions.confidence), _format_numbers(decisions.score)
-    columns = zip(decisions.accept.tolist(), answers, confidence, score, extra, strict=True)
+    columns = zip(decisions.accept.tolist(), words, confidence, score, extra, strict=True)
     return [
         f'"decision":{DECISION_WORDS[a]},"prediction":{p},"confidence":{c},"score":{s}{x}'
         for a, p, c, s, x in columns

@@ -317,10 +317,13 @@ def read_rows(source: Path, wanted: ReadOptions) -> Iterator[StreamBatch | BadLi
 
             part = image_confidences(part, score)  # a part holds whole images
         cases = part.n // count_case_rows(part)
-        ids = part.ids
-        if ids is not None and part.layout is not None and part.layout.parts == "labels":
-            ids = strip_label_names(ids, part.layout)
-        yield StreamBatch(part, range(row, row + cases), None if ids is None else ids.tolist())
+        ids: list[Any] | None = None
+        if part.ids is not None:
+            ids = part.ids.tolist()
+            # A case with many labels has one id.
+            if part.layout is not None and part.layout.parts == "labels":
+                ids = strip_label_names(part.ids, part.layout).tolist()
+        yield StreamBatch(part, range(row, row + cases), ids)
         row += cases
 
 
