@@ -295,10 +295,15 @@ class _Tasks(Generic[T, R]):
             self._check_cluster()
             time.sleep(POLL_SECONDS)
             return []
-        finished = list(self.queue.next_batch(block=False))
-        for future in finished:
+        finished: list[Future[R]] = []
+        for future in self.queue.next_batch(block=False):
+            if future.status == "lost":
+                # Its worker died after it was done: the scheduler has it done again.
+                self.queue.add(future)
+                continue
             if future.status != "finished":
                 self._refuse_result(future)
+            finished.append(future)
         return finished
 
     def cancel(self) -> None:

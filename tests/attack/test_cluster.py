@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,6 +52,49 @@ def test_a_port_that_is_no_scheduler_is_refused(port: int) -> None:
         workers.connected(f"tcp://127.0.0.1:{port}"),
     ):
         pass
+
+
+class LostOnce:
+    """A future, client and queue in one: done, then lost with its worker, then done again."""
+
+    key = "a"
+    loop = None
+
+    def __init__(self) -> None:
+        self.status = "lost"
+        self.waiting = [self]
+
+    def result(self) -> int:
+        assert self.status == "finished"
+        return 7
+
+    def submit(self, f: object, item: object, **options: object) -> "LostOnce":
+        return self
+
+    def cancel(self, futures: list["LostOnce"], *, force: bool) -> None:
+        pass
+
+    def count(self) -> int:
+        return len(self.waiting)
+
+    def has_ready(self) -> bool:
+        return True
+
+    def next_batch(self, block: bool) -> list["LostOnce"]:
+        batch, self.waiting = self.waiting, []
+        return batch
+
+    def add(self, future: "LostOnce") -> None:
+        self.status = "finished"
+        self.waiting.append(future)
+
+
+def test_a_result_that_is_lost_with_its_worker_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster: Any = LostOnce()
+    monkeypatch.setattr(workers._Tasks, "queue_completed", lambda *_: cluster)
+    assert list(workers.Cluster(cluster)(abs, [-7])) == [7]
 
 
 def test_a_worker_of_another_version_is_refused_by_name() -> None:
