@@ -212,3 +212,54 @@ def test_fractional_weights_leave_out_only_what_counts_samples() -> None:
     assert metrics["aece"]["value"] is None
     assert "weights are not equal" in metrics["aece"]["why"]
     assert metrics["aurc"]["low"] < metrics["aurc"]["value"] < metrics["aurc"]["high"]
+
+
+def test_arrays_are_evaluated_by_name() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(60, 3))
+    y = rng.integers(0, 3, 60)
+    p = hs.Predictions.from_logits(z, y).probs
+    claim, right = p.max(axis=1), p.argmax(axis=1) == y
+    for arrays, preds in (
+        ({"logits": z, "labels": y}, hs.Predictions.from_logits(z, y)),
+        ({"probs": p, "labels": y}, hs.Predictions.from_probs(p, y)),
+        ({"confidence": claim, "correct": right}, hs.Predictions.from_confidence(claim, right)),
+    ):
+        assert hs.evaluate(**arrays).data == hs.evaluate(preds).data
+
+
+@pytest.mark.parametrize(
+    ("arrays", "why"),
+    [
+        ({"probs": [[0.5, 0.5]]}, "got probs= without labels="),
+        ({"labels": [1]}, "got no probs=, logits= or confidence="),
+        ({"probs": [[0.5, 0.5]], "logits": [[0.5, 0.5]], "labels": [0]}, "got probs= and logits="),
+        ({"confidence": [0.5], "labels": [0]}, "got confidence= without correct="),
+        ({"confidence": [0.5], "labels": [0], "correct": [1]}, "got labels= and correct="),
+        ({"preds": hs.Predictions.from_confidence([0.5], [1]), "correct": [1]}, "one of them"),
+    ],
+)
+def test_arrays_that_do_not_go_together_are_refused(arrays: dict[str, object], why: str) -> None:
+    with pytest.raises(hs.InputError, match=why):
+        hs.evaluate(**arrays)
+
+
+def test_a_tally_is_evaluated_like_its_samples() -> None:
+    rng = np.random.default_rng(0)
+    claim = np.round(rng.beta(5, 1, 800), 2)
+    right = rng.random(800) < claim
+    of_tally = hs.evaluate(hs.tally(claim, correct=right))
+    of_samples = hs.evaluate(confidence=claim, correct=right)
+    for key in ("n", "metrics", "verdict", "guarantees", "findings", "curves", "calibration_test"):
+        assert of_tally.data[key] == of_samples.data[key], key
+    assert of_tally.data["provenance"]["inputs"][0]["arrays"] == "tally"
+    assert hs.Report.from_json(of_tally.to_json()).to_text() == of_tally.to_text()
+    assert "<html" in of_tally.to_html()
+
+
+def test_a_tally_knows_no_classes_columns_or_grades() -> None:
+    t = hs.tally([0.9, 0.8], correct=[1, 0])
+    with pytest.raises(hs.InputError, match="a tally knows scores"):
+        hs.evaluate(t, by="site")
+    with pytest.raises(hs.InputError, match="loss"):
+        hs.evaluate(hs.tally([0.9, 0.8], loss=[0.3, 0.5]))

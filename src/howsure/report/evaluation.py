@@ -5,9 +5,11 @@ streamed data.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
+
+from numpy.typing import ArrayLike
 
 from howsure import curves, metrics
 from howsure._core.checks import InputError
@@ -38,9 +40,10 @@ from howsure.report.score_findings import find_all
 from howsure.report.summary import Summary
 from howsure.report.verdict import build_case, compute_guarantees, find_changes, write_verdict
 from howsure.report.views import build_views, draw_curves, draw_curves_before, list_bands
+from howsure.tallies.tally import is_tally, needs_zero_one
 from howsure.uncertainty.calibration_testing import calibration_test
 
-FROM_ARRAYS = "hs.evaluate(hs.Predictions.from_probs(P, y))"
+FROM_ARRAYS = "hs.evaluate(probs=P, labels=y)"
 
 
 @frozen(eq=False)
@@ -62,9 +65,14 @@ class ReportRequest:
 
 
 def evaluate(
-    preds: Predictions | object,
+    preds: Predictions | object = None,
     scores: Sequence[Score] | None = None,
     *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    confidence: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    correct: ArrayLike | None = None,
     level: float = 0.95,
     seed: int = 0,
     positive: str | int | None = None,
@@ -80,8 +88,9 @@ def evaluate(
 ) -> Report:
     """Measure everything that the data allow, each number with an interval or the reason why not.
 
-    A table of pandas, polars or arrow whose columns are called as in files is taken as it is
-    (`Predictions.from_frame`).
+    Arrays go by name: `probs=` or `logits=` with `labels=`, or `confidence=` with `correct=`. A
+    table of pandas, polars or arrow whose columns are called as in files is taken as it is
+    (`Predictions.from_frame`). Of a tally everything is reported that a tally knows.
 
     The report is about the first score, `max_prob` unless told otherwise; further scores get the
     ranking metrics.
@@ -100,9 +109,24 @@ def evaluate(
     >>> from howsure import Predictions
     >>> evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1]))
     <Report: n=2, k=2, 27 metrics>
+    >>> evaluate(confidence=[0.9, 0.8, 0.7], correct=[1, 1, 0])
+    <Report: n=3, k=None, 22 metrics>
     """
-    preds = to_predictions(preds, scores)
     sure = Sureness(level, seed).check()
+    values = {"probs": probs, "logits": logits, "confidence": confidence}
+    if any(array is not None for array in (*values.values(), labels, correct)):
+        if preds is not None:
+            raise InputError("there are predictions and arrays; give one of them.")
+        preds = combine_arrays(values, labels, correct)
+    if is_tally(preds):
+        if any(option is not None for option in (scores, positive, by, loss, images, before)):
+            raise InputError(
+                "a tally knows scores and losses only; classes, columns and images need predictions."
+            )
+        needs_zero_one(preds, "evaluate")
+        origin = build_provenance(preds, files, command, seed=seed, level=level)
+        return build_report(Summary.of_tally(preds), ReportRequest(sure=sure, origin=origin))
+    preds = to_predictions(preds, scores)
     # Before columns are attached: the hash is that of what the caller gave.
     origin = build_provenance(preds, files, command, seed=seed, level=level)
     preds, cuts = attach_slices(preds, by)
@@ -118,6 +142,33 @@ def evaluate(
         threshold=threshold,
     )
     return build_report(Summary.of(preds, scores, focus), request)
+
+
+def combine_arrays(
+    values: Mapping[str, ArrayLike | None], labels: ArrayLike | None, correct: ArrayLike | None
+) -> Predictions:
+    """Predictions of arrays by name: probs or logits with labels, or confidence with correct.
+
+    >>> combine_arrays({"probs": [[0.9, 0.1]]}, labels=[0], correct=None)
+    <Predictions: n=1, k=2, probs, accuracy 1>
+    """
+    given = {name: array for name, array in values.items() if array is not None}
+    if len(given) != 1:
+        got = " and ".join(f"{name}=" for name in given) or "no probs=, logits= or confidence="
+        raise InputError("evaluate", got=f"got {got}", need="exactly one of the three is needed")
+    ((name, array),) = given.items()
+    needed, truth, other = "labels", labels, correct
+    if name == "confidence":
+        needed, truth, other = "correct", correct, labels
+    if truth is None or other is not None:
+        got = f"got {name}= without {needed}=" if truth is None else "got labels= and correct="
+        need = f"{name}= goes with {needed}= alone"
+        raise InputError("evaluate", got=got, need=need)
+    if name == "confidence":
+        return Predictions.from_confidence(array, truth)
+    if name == "probs":
+        return Predictions.from_probs(array, truth)
+    return Predictions.from_logits(array, truth)
 
 
 def to_predictions(data: object, second: object = None) -> Predictions:
@@ -147,7 +198,7 @@ def to_predictions(data: object, second: object = None) -> Predictions:
         return Predictions.from_frame(data)
     raise InputError(
         f"a {type(data).__name__} does not say whether it holds logits or probabilities; "
-        f"write {FROM_ARRAYS}, or from_logits."
+        f"write {FROM_ARRAYS}, or logits=P."
     )
 
 

@@ -18,6 +18,7 @@ from howsure._core.checks import build_frame as frame
 from howsure._core.file_access import write_text
 from howsure._core.frozen import frozen
 from howsure.report.report_types import Entry, Input, Provenance, ReportData, parse_report
+from howsure.tallies.tally import Tally, is_tally
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -149,7 +150,7 @@ def scalars(report: Report) -> dict[str, float]:
 
 
 def build_provenance(
-    preds: Predictions,
+    preds: Predictions | Tally,
     files: Sequence[str | Path] = (),
     command: str | None = None,
     *,
@@ -159,7 +160,8 @@ def build_provenance(
     """What must be known to make the same report again: inputs by hash, versions, seed."""
     inputs: list[Input] = [{"file": Path(file).name, "sha256": hash_file(file)} for file in files]
     if not inputs:
-        inputs.append({"arrays": preds.kind, "sha256": hash_arrays(preds)})
+        kind = "tally" if is_tally(preds) else preds.kind
+        inputs.append({"arrays": kind, "sha256": hash_arrays(preds)})
     return {
         "inputs": inputs,
         "command": command,
@@ -178,10 +180,14 @@ def hash_file(path: str | Path) -> str:
     return digest.hexdigest()
 
 
-def hash_arrays(preds: Predictions) -> str:
-    """SHA-256 of the values and outcomes as they were given."""
+def hash_arrays(preds: Predictions | Tally) -> str:
+    """SHA-256 of the values and outcomes as they were given, or of the rows of a tally."""
     digest = hashlib.sha256()
-    for array in (preds.values, preds.known_labels, preds.known_correct):
+    if is_tally(preds):
+        arrays = [preds.score, preds.count, preds.loss]
+    else:
+        arrays = [preds.values, preds.known_labels, preds.known_correct]
+    for array in arrays:
         if array is not None:
             digest.update(f"{array.dtype}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).view(np.uint8).data)

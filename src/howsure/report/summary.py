@@ -123,6 +123,36 @@ class Summary:
         return replace(summary, details=build_details(samples, summary.question()))
 
     @classmethod
+    def of_tally(cls, t: Tally) -> Summary:
+        """The summary of a tally, which knows scores and right or wrong alone.
+
+        >>> Summary.of_tally(tally([0.9, 0.8], correct=[1, 0])).n
+        2
+        """
+        shape = Shape(
+            kind="confidence",
+            k=None,
+            samples=1,
+            class_names=None,
+            grouped=False,
+            weighted=t.weighted,
+            positive=None,
+        )
+        return cls(
+            shape=shape,
+            files={0: round(float(t.n))},
+            tallies={"given": t},
+            uncertainty=None,
+            positive=None,
+            losses={},
+            classes=None,
+            cells=None,
+            sample=None,
+            suspects=(),
+            slices={},
+        )
+
+    @classmethod
     def of_part(
         cls,
         preds: Predictions,
