@@ -17,7 +17,7 @@ STAMP = .howsure-stamp
 COVER_FLAGS = $(if $(COVER),--cov=howsure --cov-branch --cov-append --cov-report=)
 REPORT = report --skip-covered --skip-empty --sort=cover
 
-.PHONY: demo test soak test-all test-long check bench app docs changelog release-files release-check lock clean
+.PHONY: demo test soak test-all test-long check bench app docs changelog release-files release-check lock fixtures clean
 
 demo: $(VENV)/$(STAMP)
 	$(VENV)/bin/howsure demo
@@ -90,6 +90,20 @@ $(VENV)/$(STAMP): pyproject.toml release/dev.txt
 	$(VENV)/bin/python -m pip install $(PIP_FLAGS) --require-hashes -r release/dev.txt
 	$(VENV)/bin/python -m pip install $(PIP_FLAGS) --no-deps --no-build-isolation -e .
 	touch $@
+
+# The small logs that tests read, made anew by the tools themselves with mock models. Their versions stand in one file;
+# the harness and the others have an environment each, npm brings promptfoo.
+MADE = tests/formats/logs/made
+pinned = $(shell sed -n 's/^$(1)==/$(2)/p' $(MADE)/versions.txt)
+fixtures:
+	$(PYTHON) -m venv .venv-fixtures/tools && $(PYTHON) -m venv .venv-fixtures/harness
+	.venv-fixtures/tools/bin/python -m pip install $(PIP_FLAGS) $(call pinned,inspect-ai,inspect-ai==) $(call pinned,deepeval,deepeval==)
+	.venv-fixtures/harness/bin/python -m pip install $(PIP_FLAGS) torch==2.13.0 $(call pinned,lm_eval,lm_eval==)
+	npm install --silent --no-audit --no-fund --ignore-scripts --prefix .venv-fixtures/promptfoo $(call pinned,promptfoo,promptfoo@)
+	.venv-fixtures/tools/bin/python $(MADE)/make_inspect.py $(MADE)
+	.venv-fixtures/tools/bin/python $(MADE)/make_deepeval.py $(MADE)
+	.venv-fixtures/harness/bin/python $(MADE)/make_lm_eval.py $(MADE)
+	$(PYTHON) $(MADE)/make_promptfoo.py $(MADE) node $(CURDIR)/.venv-fixtures/promptfoo/node_modules/promptfoo/dist/src/main.js
 
 # Everything: all extras and the peers that we measure ourselves against.
 # Peers may fail to install: tests skip them and the benchmark names them. The last three would pull

@@ -9,6 +9,7 @@ Headers of tables that make no sense raise `ValueError`; an archive is refused w
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import zipfile
@@ -18,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from howsure._core.checks import InputError
+from howsure._core.checks import InputError, need
 from howsure._core.frozen import frozen
 from howsure.formats.contents import SAVE_AGAIN, Damaged, describe_error
 
@@ -422,6 +423,9 @@ class _FlatTable:
 
 MAX_MEMBERS = 10_000
 MAX_DEFLATE_RATIO = 1032  # the most that deflate can shrink anything
+ZIP_ZSTANDARD = 93  # the method of a member that is packed with zstd
+MAX_ZSTANDARD_RATIO = 1 << 15  # a block of 128 KiB takes at least four bytes
+LOCAL_HEADER_BYTES = 30
 # Everything that the zipfile module raises for a damaged archive.
 ZIP_ERRORS = (
     OSError,
@@ -449,8 +453,12 @@ def refuse_damaged_zip(path: Path) -> Generator[None, None, None]:
         raise Damaged(path.name, got=got, hint=SAVE_AGAIN) from None
 
 
-def check_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
-    """Return the members by name; raise if one cannot be what it claims."""
+def check_members(
+    archive: zipfile.ZipFile, path: Path, *, zstandard: bool = False
+) -> dict[str, zipfile.ZipInfo]:
+    """Return the members by name; raise if one cannot be what it claims. `zstandard`: members that
+    are packed with zstd are expected too.
+    """
     infos = archive.infolist()
     if len(infos) > MAX_MEMBERS:
         got = f"has {len(infos):,} members"
@@ -465,6 +473,8 @@ def check_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.Zip
             largest = info.compress_size
         elif info.compress_type == zipfile.ZIP_DEFLATED:
             largest = MAX_DEFLATE_RATIO * (info.compress_size + 1)
+        elif info.compress_type == ZIP_ZSTANDARD and zstandard:
+            largest = MAX_ZSTANDARD_RATIO * (info.compress_size + 1)
         else:
             got = f"is packed by method {info.compress_type}"
             raise InputError(member, got=got, hint="use np.savez or np.savez_compressed")
@@ -483,3 +493,24 @@ def check_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.Zip
         got = "holds two members of the same name"
         raise InputError(path.name, got=got, hint="save it again with distinct names")
     return by_name
+
+
+def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> bytes:
+    """A member, unpacked to the size that was checked and to no more; zstd needs a package."""
+    if info.compress_type != ZIP_ZSTANDARD:
+        return archive.read(info)
+    zstandard = need("zstandard", for_=f"reading {path.name}", extra="logs")
+    with path.open("rb") as file:
+        file.seek(info.header_offset)
+        header = file.read(LOCAL_HEADER_BYTES)
+        name_length, extra_length = struct.unpack("<HH", header[-4:])
+        file.seek(name_length + extra_length, os.SEEK_CUR)
+        packed = io.BytesIO(file.read(info.compress_size))
+    try:
+        reader = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+        data: bytes = reader.read(info.file_size + 1)
+    except zstandard.ZstdError as e:
+        raise ValueError(str(e)) from None
+    if len(data) != info.file_size or zlib.crc32(data) != info.CRC:
+        raise ValueError(f"{info.filename[:60]} is not what was packed")
+    return data

@@ -208,3 +208,25 @@ def test_uqlm_with_outcomes() -> None:
     assert log.accuracy == pytest.approx(2 / 3, **EXACT)
     assert Outcome.MISSING not in log.outcome
     assert {c.kind for c in log.confidences} == {Kind.STATED, Kind.JUDGE, Kind.AGREEMENT}
+
+
+@pytest.mark.parametrize(
+    ("file", "title", "accuracy"),
+    [
+        ("inspect_plain.eval", "Inspect log, 60 questions, 2 confidences", 29 / 60),
+        ("inspect_epochs.eval", "Inspect log, 60 questions, 180 answers, 2 confidences", 100 / 180),
+        (
+            "lmeval_samples_local_mc2.jsonl",
+            "lm-evaluation-harness samples, 60 questions, 5 options, 60 graded",
+            0.4032559658525535,
+        ),
+        ("promptfoo.jsonl", "promptfoo output, 25 questions, 50 answers, 2 confidences", 29 / 50),
+        ("promptfoo.json", "promptfoo output, 25 questions, 50 answers, 2 confidences", 30 / 50),
+        ("deepeval_latest_test_run.json", "deepeval test run, 30 questions", 18 / 30),
+    ],
+)
+def test_newest_releases(file: str, title: str, accuracy: float) -> None:
+    if file.endswith(".eval"):
+        pytest.importorskip("zstandard")
+    log = read("llm_new_logs", file)
+    assert (log.title, log.accuracy) == (title, pytest.approx(accuracy, **EXACT))

@@ -69,7 +69,7 @@ TOOLS = {
     "lm-eval": LogTool("lm_eval", "_samples", line_keys=("doc_id",)),
     "lm-eval-write-out": LogTool("lm_eval", "_write_out", line_keys=("doc_id",)),
     "inspect": LogTool("inspect_ai"),
-    "promptfoo": LogTool("run_documents", "_promptfoo"),
+    "promptfoo": LogTool("run_documents", "_promptfoo", line_keys=("promptIdx",)),
     "deepeval": LogTool("run_documents", "_deepeval"),
     "openai": LogTool("openai", line_keys=("spec", "object", "response")),
     "uqlm": LogTool("run_documents", "_uqlm"),

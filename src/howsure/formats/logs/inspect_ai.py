@@ -69,13 +69,13 @@ def read_archive(path: Path) -> Json:
             )
     members: dict[str, Json] = {}
     with unpacked_sizes.refuse_damaged_zip(path), zipfile.ZipFile(path) as archive:
-        infos = unpacked_sizes.check_members(archive, path)
+        infos = unpacked_sizes.check_members(archive, path, zstandard=True)
         budget = Budget(path.name, path.stat().st_size)
         budget.spend(sum(info.file_size for info in infos.values()))
-        for name in infos:
+        for name, info in infos.items():
             is_sample = name.startswith("samples/") and name.endswith(".json")
             if is_sample or name in ("header.json", "_journal/start.json"):
-                data = archive.read(name)
+                data = unpacked_sizes.read_member(archive, info, path)
                 members[name] = parse_document(data, f"{path.name}, {name}", budget)
     header = members.pop("header.json", None)
     start = members.pop("_journal/start.json", None)

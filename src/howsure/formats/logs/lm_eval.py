@@ -43,6 +43,7 @@ SAMPLES_TITLE = "lm-evaluation-harness samples"
 WRITE_OUT_TITLE = "lm-evaluation-harness write_out"
 METRICS = ("acc", "exact_match", "em", "acc_norm")
 NORMALISED_METRIC = "acc_norm"
+MUTUAL_METRIC = "acc_mutual_info"  # logs every option twice: after the question, and by itself
 INVALID_ANSWER = "[invalid]"  # what the harness writes where its filter finds no answer
 SLICE_NAMES = ("category", "subject", "topic", "task")
 SAMPLES_NAME = re.compile(r"samples_(?P<task>.+)_(?P<stamp>\d{4}-\d\d-\d\dT[\d\-.]+)")
@@ -66,7 +67,12 @@ def read_samples(document: Json, path: Path, metric: str | None = None) -> Log:
     rows = require_records(document, path.name)
     metric = _choose_metric(rows, metric, path)
     grades = [as_number(row.get(metric)) for row in rows]
+    rows, alone = _split_mutual(rows)
     values = _read_likelihoods(rows, path)
+    if metric == MUTUAL_METRIC and alone and values is not None:
+        by_itself = _read_likelihoods(alone, path)
+        if by_itself is not None and by_itself.shape == values.shape:
+            values = np.where(np.isfinite(values), values - by_itself, -np.inf)
     if values is None:
         answers: list[str] = []
         unanswered: list[Outcome | None] = []
@@ -118,6 +124,28 @@ def _choose_metric(rows: Sequence[Record], asked: str | None, path: Path) -> str
     return asked or known[0]
 
 
+def _split_mutual(rows: Sequence[Record]) -> tuple[list[Record], list[Record]]:
+    """The samples with the responses to their questions, and with those to no question, which a log
+    of `acc_mutual_info` holds after them; no second ones elsewhere.
+    """
+    asked: list[Record] = []
+    alone: list[Record] = []
+    for row in rows:
+        responses = as_list(row.get("filtered_resps"))
+        half = len(responses) // 2
+        if MUTUAL_METRIC not in row or len(responses) != 2 * half:
+            return list(rows), []
+        arguments = list(as_record(row.get("arguments")).items())
+        questions = [as_text(get_at(one, "arg_0")) for _, one in arguments]
+        # Options of a task without a question have no context either: nothing was added to them.
+        if questions and (any(questions[half:]) or not all(questions[:half])):
+            return list(rows), []
+        own: Record = dict(arguments[:half])
+        asked.append({**row, "filtered_resps": responses[:half], "arguments": own})
+        alone.append({**row, "filtered_resps": responses[half:]})
+    return asked, alone
+
+
 def _read_likelihoods(rows: Sequence[Record], path: Path) -> Floats | None:
     """The log-likelihoods of the options of each sample; None where answers were generated."""
     table: list[list[float]] = []
@@ -155,11 +183,21 @@ def _read_multiple_choice(
             )
         values = normalise_by_length(values, texts, path.name)
     targets = [row.get("target") for row in rows]
-    gold = find_gold(targets, texts, values, correct=grades, where=path.name)
     best = np.argmax(values, axis=1)
+    gold = None
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    if any(grade is not None and 0 < grade < 1 for grade in grades):
+        # Such as the probability of all true options together: no option is the right one.
+        doubts = (
+            f"{metric} grades all options of a question together, not the most likely one, "
+            "whose probability is the confidence",
+        )
+    else:
+        gold = find_gold(targets, texts, values, correct=grades, where=path.name)
+        if gold is None:
+            notes = ("the right option is not known, only right or wrong",)
     if gold is None:
-        notes = ("the right option is not known, only right or wrong",)
         right = _require_grades(grades, path, metric)
     else:
         right = (gold == best).astype(np.float64)
@@ -179,6 +217,7 @@ def _read_multiple_choice(
         option_names=option_names,
         gold=gold,
         answer=make_column(answers),
+        doubts=doubts,
     )
 
 

@@ -20,6 +20,7 @@ from howsure.formats.logs.json_tree import (
     as_records,
     as_text,
     get_at,
+    require_records,
 )
 from howsure.formats.logs.log import (
     Claim,
@@ -35,15 +36,18 @@ from howsure.formats.logs.log import (
     make_column,
 )
 
-# promptfoo: what `promptfoo eval -o output.json` writes, versions 1 to 4
+# promptfoo: what `promptfoo eval -o output.json` writes, versions 1 to 4, or `-o output.jsonl`
 
 PROMPTFOO_TITLE = "promptfoo output"
 VERSIONS_READ = (1, 2, 3, 4)
 REQUEST_FAILED = 2  # failureReason of a request that gave no answer
+LINE_KEYS = {"promptIdx", "testIdx", "success"}  # of a result on a line of its own
 
 
 def recognise_promptfoo(document: Json) -> bool:
-    """Whether this is an output file: results beside their counts."""
+    """Whether this is an output file: results beside their counts, or one on each line."""
+    if as_list(document):
+        return as_record(get_at(document, 0)).keys() >= LINE_KEYS
     top = _get_top(document)
     return "results" in top and "successes" in as_record(top.get("stats"))
 
@@ -59,8 +63,9 @@ def read_promptfoo(document: Json, path: Path, metric: str | None = None) -> Log
     0 to 1.
     """
     top = _get_top(document)
-    rows = as_records(top.get("results"))
-    if as_number(top.get("version")) not in VERSIONS_READ:
+    lines = as_list(document)
+    rows = require_records(lines, path.name) if lines else as_records(top.get("results"))
+    if not lines and as_number(top.get("version")) not in VERSIONS_READ:
         raise InputError(
             f"{path.name} is promptfoo output of version {top.get('version')}; "
             f"1 to {VERSIONS_READ[-1]} are read."
@@ -159,8 +164,10 @@ CIRCULAR_GRADES = (
 
 
 def recognise_deepeval(document: Json) -> bool:
-    """Whether this is a test run."""
-    return {"testCases", "metricsScores"} <= as_record(document).keys()
+    """Whether this is a test run; since version 4 one level deeper."""
+    top = as_record(document)
+    run = as_record(top.get("testRunData")) or top
+    return {"testCases", "metricsScores"} <= run.keys()
 
 
 def read_deepeval(document: Json, path: Path, metric: str | None = None) -> Log:
@@ -168,6 +175,7 @@ def read_deepeval(document: Json, path: Path, metric: str | None = None) -> Log:
     succeeded.
     """
     top = as_record(document)
+    top = as_record(top.get("testRunData")) or top
     cases = as_records(top.get("testCases"))
     if not cases:
         raise InputError(
