@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from howsure._core import checks
 from howsure._core.checks import Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import sum_runs
 from howsure.tallies.tally import Counts, RangeSums, Tally, needs_whole_counts
 
 __all__ = ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"]
@@ -255,8 +256,8 @@ def adaptive_reference(score: ArrayLike, correct: ArrayLike) -> ReferenceBins:
             "the released code breaks on this input (one value in the last bin); use adaptive()."
         )
     start = np.cumsum(count) - count
-    confidence = np.add.reduceat(ordered, start) / count
-    accuracy = np.add.reduceat(right, start) / count
+    confidence = sum_runs(ordered, start) / count
+    accuracy = sum_runs(right, start) / count
     gap = np.abs(confidence - accuracy)
     return ReferenceBins(
         ece=float((gap * count).sum() / n),

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure._core.checks import Array, Floats, InputError, Ints, find_first, need
+from howsure._core.indices import count_values
 from howsure.calibrators import Calibrator, Identity
 from howsure.calibrators.choice import CALIBRATORS, evaluate_metric
 from howsure.calibrators.logistic import fit_score_curves
@@ -377,7 +378,7 @@ def _make_folds(cv: object, y: Array, labels: Ints) -> Folds:
             "LeaveOneOut cross-validation does not give a calibrator samples of every class; use stratified folds."
         )
     splits = cv if isinstance(cv, int) else getattr(cv, "n_splits", None)
-    rarest = int(np.bincount(labels).min())
+    rarest = int(count_values(labels).min())
     if splits is not None and rarest < splits:
         raise InputError(
             f"Requesting {splits}-fold cross-validation but a class has {rarest} samples; each fold needs one of each "

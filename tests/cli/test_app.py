@@ -16,7 +16,6 @@ from howsure.cli.app import (
     PYODIDE_FILES,
     PYODIDE_RELEASE,
     PYODIDE_VERSION,
-    WideAdd,
     build_app,
     read_pyodide,
     write_app,
@@ -83,12 +82,3 @@ def test_two_pages_are_the_same_bytes():
 
 def test_the_release_is_asked_for_over_https():
     assert f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/" == PYODIDE_RELEASE
-
-
-def test_sums_between_indices_of_any_width():
-    import numpy as np
-
-    add = WideAdd(np.add)
-    assert add.reduceat(np.arange(6), np.array([0, 4], dtype=np.uint8)).tolist() == [6, 9]
-    assert add(1, 2) == 3
-    assert add.reduce([1, 2]) == 3

@@ -20,6 +20,7 @@ from howsure._core import checks
 from howsure._core.checks import Floats, InputError, Ints, wrap_preformatted
 from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure._core.text import StagedJob
 from howsure.calibrators.calibrator import Calibrator, Identity, compute_shares
 from howsure.calibrators.linear import Dirichlet, MatrixScaling, VectorScaling
@@ -401,7 +402,7 @@ def _compute_mean_limits(values: Floats, preds: Predictions, level: float) -> tu
     rest = share * (values - mean)
     if group is not None:
         where = np.unique(group[counts], return_inverse=True)[1].reshape(-1)
-        rest, share = np.bincount(where, rest), np.bincount(where, share)
+        rest, share = count_values(where, rest), count_values(where, share)
     units = len(rest)
     if units < 2:
         return nan, nan

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from howsure._core.checks import Floats, InputError, Ints
+from howsure._core.indices import count_values
 from howsure.calibrators.calibrator import (
     Fitted,
     check_same_classes,
@@ -95,7 +96,7 @@ def fit_linear_map(
             raise InputError(
                 f"{name} is {price:g}; a finite number that is not negative is needed."
             )
-    missing = np.flatnonzero(np.bincount(preds.labels, minlength=preds.k or 0) == 0)
+    missing = np.flatnonzero(count_values(preds.labels, minlength=preds.k or 0) == 0)
     if len(missing) and not any(penalty):
         warnings.warn(
             f"{len(missing)} of {preds.k} classes have no samples (first: class {missing[0]}), so {what} learns that "

@@ -10,6 +10,7 @@ import numpy as np
 
 from howsure._core.checks import Floats, InputError, Ints, parameters
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values, repeat_values
 from howsure.calibrators.calibrator import (
     SMALLEST_PROBABILITY,
     Fitted,
@@ -241,7 +242,7 @@ class LogisticRegressions:
         weight = 1 / n if share is None else share[here]
 
         def sum_by_row(values: Floats) -> Floats:
-            return np.bincount(row, weight * values, minlength=rows).astype(np.float64)
+            return count_values(row, weight * values, minlength=rows).astype(np.float64)
 
         reached = sum_by_row(np.ones(len(row)))
         high = (size * reached + 1) / (size * reached + 2)
@@ -310,7 +311,7 @@ class LogisticRegressions:
 
     def compute_loss(self, v: Floats) -> Floats:
         """The mean loss of each regression."""
-        s = np.repeat(v[:, -1:], self.x[0].shape[1], axis=1)
+        s = repeat_values(v[:, -1:], self.x[0].shape[1], axis=1)
         for j in range(v.shape[1] - 1):
             s += v[:, j : j + 1] * self.x[j]
         each = np.logaddexp(0.0, s)
@@ -323,7 +324,7 @@ class LogisticRegressions:
         first, second = np.zeros((rows, size)), np.zeros((rows, size, size))
         for cols in iterate_chunks(n, rows):
             x = [feature[:, cols] for feature in self.x[: size - 1]]
-            p = np.repeat(v[:, -1:], self.x[0][:, cols].shape[1], axis=1)
+            p = repeat_values(v[:, -1:], self.x[0][:, cols].shape[1], axis=1)
             for j, feature in enumerate(x):
                 p += v[:, j : j + 1] * feature
             bend = 1.0 - _apply_logistic(p)

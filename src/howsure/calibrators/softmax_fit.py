@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike
 
 from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure.calibrators.calibrator import (
     apply_softmax,
     check_finite_logits,
@@ -104,8 +105,8 @@ class FitSamples:
         share = np.full(n, 1 / n) if self.share is None else self.share
         out = np.empty((len(self.x), len(rows) + 1))
         for i, row in enumerate(rows):
-            out[:, i] = np.bincount(self.y, row * share, len(out))
-        out[:, -1] = np.bincount(self.y, share, len(out))
+            out[:, i] = count_values(self.y, row * share, len(out))
+        out[:, -1] = count_values(self.y, share, len(out))
         return out
 
     @cached_property

@@ -9,6 +9,7 @@ import numpy as np
 from howsure._core import checks
 from howsure._core.checks import Array, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure.binning import equal_range
 from howsure.calibrators.calibrator import (
     Fitted,
@@ -68,9 +69,9 @@ class HistogramBinning:
             if preds.weight is not None:
                 weight = preds.weight[rows]
                 of_classes = np.tile(weight, k)
-            total += np.bincount(place.ravel(), of_classes, minlength=k * bins)
+            total += count_values(place.ravel(), of_classes, minlength=k * bins)
             own = place[labels, np.arange(len(labels))]
-            right += np.bincount(own, weight, minlength=k * bins)
+            right += count_values(own, weight, minlength=k * bins)
         total, right = total.reshape(k, bins), right.reshape(k, bins)
         some = total > 0
         half = np.minimum(least, total / 2)

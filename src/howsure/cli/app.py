@@ -16,10 +16,8 @@ from importlib import import_module
 from importlib.resources import files
 from io import BytesIO, StringIO
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import click
-import numpy as np
 
 from howsure._core import strict_json
 from howsure._core.checks import InputError
@@ -294,7 +292,6 @@ def run_command(
     """
     from howsure.cli.main import main
 
-    widen_numpy()
     # A report records the command that made it, which it reads from sys.argv.
     before, sys.argv = sys.argv, ["howsure", *arguments]
     out, err = StringIO(), _ForwardedText(tell)
@@ -315,7 +312,6 @@ def run_example(source: str) -> str:
     >>> run_example("print(1 + 1)")
     '2\\n'
     """
-    widen_numpy()
     with redirect_stdout(StringIO()) as out:
         exec(compile(source, "example", "exec"), {"__name__": "__main__"})
     return out.getvalue()
@@ -332,39 +328,3 @@ class _ForwardedText(StringIO):
         if s.strip():
             self._tell(s.strip())
         return super().write(s)
-
-
-def widen_numpy() -> None:
-    """Let NumPy take indices of 64 bits where a pointer has 32, as in the browser.
-
-    There `bincount`, `repeat` and `add.reduceat` refuse them, although they fit; and counts come
-    back with 32 bits. Nothing is replaced on a machine of 64 bits.
-    """
-    if np.intp().itemsize == 8:
-        return
-    narrow_bincount, narrow_repeat = np.bincount, np.repeat
-
-    def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
-        counts = narrow_bincount(np.asarray(x).astype(np.intp), weights, minlength)
-        return counts.astype(np.int64) if weights is None else counts
-
-    def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
-        return narrow_repeat(a, np.asarray(repeats).astype(np.intp), axis)
-
-    np.__dict__.update(bincount=bincount, repeat=repeat, add=WideAdd(np.add))
-
-
-class WideAdd:
-    """`np.add` whose `reduceat` takes indices of any width."""
-
-    def __init__(self, real: Any):
-        self._real = real
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return self._real(*args, **options)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    def reduceat(self, array: Any, indices: Any, **options: Any) -> Any:
-        return self._real.reduceat(array, np.asarray(indices, dtype=np.intp), **options)

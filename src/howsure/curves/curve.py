@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure.binning import Binning, equal_size, sum_bins
 from howsure.predictions.predictions import Predictions, needs_predictions
 from howsure.scores import normalised_entropy
@@ -261,8 +262,8 @@ class Histogram:
         checks.same_length(bins, "bins", len(c), "correct")
         _, where = np.unique(bins, axis=0, return_inverse=True)
         where = where.reshape(-1)
-        right = np.bincount(where[c], minlength=int(where.max()) + 1)
-        return cls.from_counts(np.bincount(where), right)
+        right = count_values(where[c], minlength=int(where.max()) + 1)
+        return cls.from_counts(count_values(where), right)
 
     @property
     def base(self) -> float:

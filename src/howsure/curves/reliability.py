@@ -6,6 +6,7 @@ import numpy as np
 
 from howsure._core.checks import Floats
 from howsure._core.frozen import frozen
+from howsure._core.indices import repeat_values, sum_runs
 from howsure.binning import Binning, equal_range, find_cuts, sum_bins
 from howsure.curves.curve import Curve
 from howsure.predictions.predictions import Predictions, needs_predictions
@@ -111,7 +112,7 @@ def _simulate_bins(t: Tally, bins: Binning, seed: int) -> tuple[Floats, Floats]:
         claim, times = t.score[first:last], samples[first:last]
         n = max(1, int(times.sum()))
         if n <= SIMULATED_SAMPLES:
-            draws = (rng.random((BIN_DRAWS, n)) < np.repeat(claim, times)[:n]).mean(axis=1)
+            draws = (rng.random((BIN_DRAWS, n)) < repeat_values(claim, times)[:n]).mean(axis=1)
             low, high = np.quantile(draws, BAND_LEVELS)
             ranges.append((float(low), float(high)))
             continue
@@ -200,8 +201,8 @@ def corp(t: Tally, *, band: bool = True, seed: int = 0) -> Corp:
         low, high = _simulate_corp(t, x, seed)
     curve = Curve(
         x=x,
-        y=np.repeat(value, points),
-        weight=np.repeat(count, points),
+        y=repeat_values(value, points),
+        weight=repeat_values(count, points),
         threshold=x,
         low=low,
         high=high,
@@ -242,8 +243,8 @@ def _simulate_corp(t: Tally, x: Floats, seed: int) -> tuple[Floats, Floats]:
     curves = np.empty(wrong.shape)
     for curve, row in zip(curves, wrong, strict=True):
         first = find_steps(size, row)
-        rate = np.add.reduceat(row, first) / np.add.reduceat(size, first)
-        curve[:] = 1 - np.repeat(rate, np.diff(np.append(first, len(size))))
+        rate = sum_runs(row, first) / sum_runs(size, first)
+        curve[:] = 1 - repeat_values(rate, np.diff(np.append(first, len(size))))
     ends: Floats = np.quantile(curves, np.array(BAND_LEVELS), axis=0)
     low, high = ends[0, ::-1], ends[1, ::-1]
     return np.interp(x, claim[::-1], low), np.interp(x, claim[::-1], high)

@@ -14,6 +14,7 @@ import numpy as np
 from howsure._core.checks import Array, InputError, need
 from howsure._core.file_access import Budget
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure._core.text import FIXED_WIDTH_LETTERS
 from howsure.formats.column_names import name_column
 from howsure.formats.contents import (
@@ -401,7 +402,7 @@ def _measure_decoded(column: Any) -> int:
         known = np.nan_to_num(lengths.to_numpy(zero_copy_only=False))
         sizes = VALUE_BYTES * known.astype(np.int64)
     indices = column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    used = np.bincount(indices, minlength=len(words))
+    used = count_values(indices, minlength=len(words))
     deeper = max(1, words.nbytes // max(1, int(sizes.sum())))  # lists of lists
     return int((used * sizes).sum()) * deeper
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from howsure._core import checks
 from howsure._core.checks import Array, InputError
+from howsure._core.indices import repeat_values
 from howsure.formats.column_names import ATTRIBUTE
 from howsure.formats.fields import Fields, concat_arrays, from_logprob, same_answer
 from howsure.predictions import Predictions
@@ -158,13 +159,13 @@ def flatten_pixels(data: Fields, first_image: int) -> Fields:
         elif a.ndim == len(shape) + 2:
             arrays[part] = np.moveaxis(a, 1, -1).reshape(-1, a.shape[1])
         elif part.startswith(ATTRIBUTE) and a.shape == (images,):
-            arrays[part] = np.repeat(a, prod(shape))
+            arrays[part] = repeat_values(a, prod(shape))
         elif a.shape == (images, *shape):
             arrays[part] = a.reshape(-1)
         else:
             need = f"one value per pixel, {' × '.join(map(str, (images, *shape)))}, is needed"
             raise InputError(part, got=f"has shape {a.shape}", need=need)
-    arrays["group"] = np.repeat(group, prod(shape))
+    arrays["group"] = repeat_values(group, prod(shape))
     # A pixel has no line.
     return Fields(path=data.path, kind=data.kind, arrays=arrays, class_names=data.class_names)
 

@@ -12,6 +12,7 @@ import numpy as np
 from howsure._core import checks
 from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure.binning import Binning, adaptive, equal_range, equal_size, sum_bins
 from howsure.curves.reliability import bin_table, sum_squared_errors, tally_uncertainty
 from howsure.metrics.binary import positive_tally
@@ -223,7 +224,7 @@ def smooth_ece(t: Tally) -> float:
     residual = np.zeros(SMOOTH_CELLS)
     for r, count, wrong in t.pieces():
         cell = np.minimum((r * SMOOTH_CELLS).astype(np.int64), SMOOTH_CELLS - 1)
-        residual += np.bincount(cell, count - wrong - r * count, minlength=SMOOTH_CELLS)
+        residual += count_values(cell, count - wrong - r * count, minlength=SMOOTH_CELLS)
     residual /= t.n
     # Mirrored, the residuals are periodic: smoothing is then a product in the Fourier domain.
     wave = np.fft.rfft(np.concatenate((residual, residual[::-1])))
@@ -412,12 +413,12 @@ def _sum_rows(preds: Predictions, part: slice, edges: Floats) -> ClassBinSums:
     at, values = np.concatenate(large_cells), np.concatenate(large_probs)
     own = np.concatenate(label_cells)
     if weight is None:
-        claim += np.bincount(at, values, cells)
-        true = np.bincount(own, minlength=cells)
+        claim += count_values(at, values, cells)
+        true = count_values(own, minlength=cells)
         return ClassBinSums(claim=claim, true=true, weight=float(len(labels)), k=k)
     w = weight[part]
-    claim += np.bincount(at, values * np.concatenate(large_weights), cells)
-    return ClassBinSums(claim=claim, true=np.bincount(own, w, cells), weight=float(w.sum()), k=k)
+    claim += count_values(at, values * np.concatenate(large_weights), cells)
+    return ClassBinSums(claim=claim, true=count_values(own, w, cells), weight=float(w.sum()), k=k)
 
 
 def _read_probs(preds: Predictions, rows: slice) -> Floats:

@@ -11,6 +11,7 @@ import numpy as np
 
 from howsure._core.checks import Floats
 from howsure._core.frozen import frozen
+from howsure._core.indices import repeat_values
 from howsure.binning import Binning, equal_size
 from howsure.curves import bin_table
 from howsure.metrics.binary import as_positive, positive_tally
@@ -256,7 +257,7 @@ def fit_log_odds(t: Tally, knots: tuple[float, ...] = ()) -> LogOdds | None:
         return None
     # Each score twice: with its right answers as positive cases and its wrong ones as negative.
     x = np.tile(spline_basis(z, knots), (2, 1))
-    y = np.repeat([1.0, 0.0], len(z))
+    y = repeat_values([1.0, 0.0], len(z))
     w = np.concatenate((t.count - t.loss, t.loss)).astype(np.float64)
     beta: Floats = np.zeros(int(x.shape[1]), dtype=np.float64)
     for _ in range(100):

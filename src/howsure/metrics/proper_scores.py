@@ -10,6 +10,7 @@ import numpy as np
 
 from howsure import losses
 from howsure._core.checks import Floats, InputError
+from howsure._core.indices import count_values
 from howsure.metrics.metric_facts import OutcomesWithMetric, metric
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.predictions import Predictions, needs_predictions
@@ -183,7 +184,7 @@ def skill(metric: Callable[[Predictions], float], preds: Predictions) -> float:
     weight = preds.weight
     if weight is None:
         weight = np.ones(preds.n)
-    share = np.bincount(preds.labels, weights=weight, minlength=k) / weight.sum()
+    share = count_values(preds.labels, weights=weight, minlength=k) / weight.sum()
     constant = Predictions.from_probs(
         np.tile(share, (preds.n, 1)), preds.labels, weight=preds.weight, renormalise=True
     )

@@ -12,6 +12,7 @@ import numpy as np
 from howsure._core import checks
 from howsure._core.checks import Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure.policies.policy import Policy
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
@@ -143,7 +144,7 @@ class Cascade:
             answers = (stage == person) & (np.asarray(o.score, dtype=np.float64) >= threshold)
             stage[answers] = i
             right |= answers & np.asarray(o.correct)
-        shares = np.bincount(stage, minlength=person + 1) / n
+        shares = count_values(stage, minlength=person + 1) / n
         reached = 1 - np.concatenate(([0.0], np.cumsum(shares)))[:person]
         answered, hits = float((stage < person).sum()), float(right.sum())
         missed = (answered - hits) / n + self.human_error * shares[person]
@@ -259,7 +260,7 @@ def _count_answers(places: Sequence[Ints], shape: tuple[int, ...], weight: Float
     mine = shape[: len(places)]
     inside = tuple(size + 1 for size in mine)  # one more place for scores below every threshold
     flat = np.ravel_multi_index(tuple(places), inside)
-    sums = np.bincount(flat, weights=weight, minlength=int(np.prod(inside)))
+    sums = count_values(flat, weights=weight, minlength=int(np.prod(inside)))
     table: Floats = sums.reshape(inside).astype(np.float64)
     last = len(mine) - 1
     for axis in range(last):  # passed on: the sample's place lies beyond the threshold

@@ -13,6 +13,7 @@ import numpy as np
 from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure.bounds import check_proportion
 from howsure.policies.policy import Decisions
 
@@ -70,7 +71,7 @@ class Evidence:
             if first is None and len(over):
                 first = seen + at + int(over[0]) + 1
             capital, at = path[-1], stop
-        counts = self.counts + np.bincount(category, minlength=len(self.counts))
+        counts = self.counts + count_values(category, minlength=len(self.counts))
         return Evidence(counts=counts, capital=capital, first=first, start=self.start)
 
     def reset(self) -> Evidence:
@@ -149,7 +150,7 @@ class DriftMonitor:
         binning_half, counting_half = np.array_split(reference.score[order], 2)
         levels = np.sort([*TAIL_EDGES, *(np.arange(1, bins) / bins)])
         edges = np.unique(np.quantile(binning_half, levels, method="inverted_cdf"))
-        counts = np.bincount(np.searchsorted(edges, counting_half), minlength=len(edges) + 1)
+        counts = count_values(np.searchsorted(edges, counting_half), minlength=len(edges) + 1)
         accepted = int(reference.accept.sum())
         both = np.array([len(reference) - accepted, accepted])
         # Outliers lie in the low tail of the score; the coverage has no tails to bet on.

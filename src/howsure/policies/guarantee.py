@@ -20,6 +20,7 @@ from howsure import bounds
 from howsure._core import checks
 from howsure._core.checks import Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure.policies.band import count_labels_for_band, find_band_row
 from howsure.predictions.outcomes import Outcomes, needs_outcomes
 from howsure.tallies.tally import Tally
@@ -396,9 +397,9 @@ def compute_upper_bound(counts: AcceptedCounts, row: int, delta: float, bound: B
         return bounds.betting(losses, delta)
     group = rows.units
     groups = int(group.max()) + 1
-    lost = np.bincount(group[accepted], losses, groups)
-    answered = np.bincount(group[accepted], None, groups)
-    return bounds.group_betting(lost, answered, counts.largest or np.bincount(group), delta)
+    lost = count_values(group[accepted], losses, groups)
+    answered = count_values(group[accepted], None, groups)
+    return bounds.group_betting(lost, answered, counts.largest or count_values(group), delta)
 
 
 # The searches: which thresholds are tested, in which order, at which share of delta.

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure.predictions.class_labels import read_array
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.predictions import Predictions, needs_predictions
@@ -104,9 +105,9 @@ def images_of(
     dice: list[Floats] = []
     for c in foreground:
         of_answer, of_true = answer == c, true == c
-        both = np.bincount(unit[of_answer & of_true], minlength=len(names))
-        size = np.bincount(unit[of_answer], minlength=len(names))
-        size += np.bincount(unit[of_true], minlength=len(names))
+        both = count_values(unit[of_answer & of_true], minlength=len(names))
+        size = count_values(unit[of_answer], minlength=len(names))
+        size += count_values(unit[of_true], minlength=len(names))
         dice.append(np.where(size > 0, 2 * both / np.maximum(size, 1), 1.0))
     numbers = np.arange(len(names), dtype=np.int64)
     if preds.layout is not None:
@@ -137,7 +138,7 @@ def image_confidences(preds: Predictions, score: str | None = None) -> Predictio
 
 def _average_pixels(unit: Ints, values: Array) -> Floats:
     """The mean over the pixels of each image."""
-    return np.bincount(unit, values.astype(np.float64)) / np.bincount(unit)
+    return count_values(unit, values.astype(np.float64)) / count_values(unit)
 
 
 def _score_images(preds: Predictions, unit: Ints, first: str | None) -> dict[str, Floats]:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import repeat_values
 
 RowKind = Literal["labels", "pixels"]
 
@@ -85,7 +86,7 @@ def lay_out_units(
     size = prod(shape)
     return InputLayout(
         parts=parts,
-        unit=np.repeat(np.arange(first, first + units, dtype=np.int64), size),
+        unit=repeat_values(np.arange(first, first + units, dtype=np.int64), size),
         place=np.tile(np.arange(size, dtype=np.int64), units),
         shape=shape,
         names=names,

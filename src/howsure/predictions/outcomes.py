@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import repeat_values
 from howsure.predictions.input_shapes import pick_rows
 from howsure.predictions.predictions import Predictions
 
@@ -83,7 +84,7 @@ class Outcomes:
             columns["group"] = np.asarray(group)
         rows: slice | Ints = slice(None)
         if count is not None:
-            rows = np.repeat(np.arange(n), checks.counts(count, n))
+            rows = repeat_values(np.arange(n), checks.counts(count, n))
         for name, values in columns.items():
             if values is not None:
                 checks.same_length(values, name, n, "score")

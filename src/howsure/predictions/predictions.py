@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import repeat_values
 from howsure.predictions.class_labels import number_classes
 from howsure.predictions.input_shapes import (
     InputLayout,
@@ -266,7 +267,7 @@ class Predictions:
         beside = _check_columns(len(v), None, **{**columns, "class_names": None})
         count = columns.get("count")
         if count is not None:
-            rows = np.repeat(np.arange(len(v)), checks.counts(count, len(v)))
+            rows = repeat_values(np.arange(len(v)), checks.counts(count, len(v)))
             v, y = v[rows], pick_rows(y, rows)
             beside = _check_columns(
                 len(rows),
@@ -283,7 +284,7 @@ class Predictions:
         cases = numbers if beside["ids"] is None else beside["ids"]
         group = numbers if beside["group"] is None else beside["group"]
         # What belongs to a case belongs to each of its labels.
-        row_case: Ints = np.repeat(np.arange(n), size)
+        row_case: Ints = repeat_values(np.arange(n), size)
         ids: list[str] = []
         for case in cases.tolist():
             ids.extend(f"{case} {name}" for name in names)
@@ -720,7 +721,7 @@ def _repeat_rows(preds: Predictions, count: ArrayLike | None) -> Predictions:
     times = checks.counts(count, preds.n)
     sample_bytes = preds.values.nbytes // preds.n + ROW_BYTES
     check_allocation(sample_bytes * sum(times.tolist()), "count")
-    return preds[np.repeat(np.arange(preds.n), times)]
+    return preds[repeat_values(np.arange(preds.n), times)]
 
 
 def _align(a: ArrayLike | None, name: str, n: int) -> Array | None:

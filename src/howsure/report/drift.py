@@ -11,6 +11,7 @@ import numpy as np
 
 from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values, repeat_values
 from howsure.report.report_types import DriftData, Moved
 from howsure.report.sums import sum_at
 
@@ -88,7 +89,7 @@ def measure_value_drift(column: str, reference: Array, new: Array) -> Drift:
 
     names, number = np.unique(np.concatenate((reference, new)), return_inverse=True)
     sides: list[Array] = np.split(number.reshape(-1), [len(reference)])
-    counts = np.stack([np.bincount(side, minlength=len(names)) for side in sides])
+    counts = np.stack([count_values(side, minlength=len(names)) for side in sides])
     counts = counts.astype(np.float64)
     before, now = counts / counts.sum(axis=1, keepdims=True)
     change = np.abs(now - before)
@@ -277,7 +278,7 @@ def _evaluate_likelihood(
         total > 0, counts, 0.0
     )  # an answer that the reference never gave says nothing
     bin_counts = counts.reshape(bins, k).sum(axis=1)
-    apart = answers - np.repeat(of_bins, k, axis=0)
+    apart = answers - repeat_values(of_bins, k, axis=0)
     information: Floats = (apart * counts[:, None]).T @ apart
     penalised = information + PRIOR_PRECISION * np.eye(len(free))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure.bounds import check_proportion
 from howsure.calibrators import Isotonic, Platt
 from howsure.policies.deployment import assign_folds
@@ -256,7 +257,7 @@ def estimate(
     # By answer: how many of the answers of each class are right.
     classes: list[Part] = []
     if job.reference.answer is not None and job.new.answer is not None:
-        given = np.bincount(job.new.answer, minlength=len(job.names)).tolist()
+        given = count_values(job.new.answer, minlength=len(job.names)).tolist()
         for i, name in enumerate(job.names):
             if given[i]:
                 same = job.reference.answer == i
@@ -497,7 +498,7 @@ class EstimationJob:
         """
         edges = find_edges(self.reference.raw, _choose_bins(len(self.correct)))
         bins = len(edges) + 1
-        n = np.bincount(np.searchsorted(edges, self.reference.raw), minlength=bins)
+        n = count_values(np.searchsorted(edges, self.reference.raw), minlength=bins)
         q = sum_at(np.searchsorted(edges, self.new.raw), self.new.weight, bins)
         q = q / q.sum()
         return float(1 / (q**2 / np.maximum(n, 1)).sum())
@@ -610,7 +611,7 @@ def _sum_variance(influence: Floats, group: Ints | None) -> float:
     """The variance of a sum whose terms are independent between groups."""
     if group is None:
         return float((influence**2).sum())
-    sums = np.bincount(group, influence)
+    sums = count_values(group, influence)
     return float((sums**2).sum()) * len(sums) / max(1, len(sums) - 1)
 
 
@@ -618,7 +619,7 @@ def _sum_pairs(x: Floats, group: Ints | None) -> float:
     """The sum of x·x over all ordered pairs of rows of one group."""
     if group is None:
         return 0.0
-    return float((np.bincount(group, x) ** 2).sum() - (x**2).sum())
+    return float((count_values(group, x) ** 2).sum() - (x**2).sum())
 
 
 def _correlate_groups(ref: EstimateRows, correct: Bools, new: EstimateRows) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from howsure import metrics
 from howsure._core.checks import Array, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure.bounds import compute_proportion_limits
 from howsure.metrics.binary import average_known, mark_wrong_labels, positive_tally
 from howsure.policies.guarantee import guaranteed_threshold
@@ -74,7 +75,7 @@ class LabelSums:
             names=layout.names,
             present=tuple(present),
             trusted=tuple(trusted),
-            by_wrong=np.bincount(wrong.sum(axis=1), weight, layout.size + 1),
+            by_wrong=count_values(wrong.sum(axis=1), weight, layout.size + 1),
             both=both.astype(np.int64),
             alone=layout.alone and weight is None,
         )

@@ -15,6 +15,7 @@ import numpy as np
 from howsure import metrics
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure.bounds import compute_proportion_limits
 from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.outcomes import Outcomes
@@ -448,8 +449,8 @@ def compute_slice_rows(models: Sequence[ComparedModel], by: Array, level: float)
 def _slice_model(model: ComparedModel, names: Array, where: Ints, half: float) -> list[SliceRow]:
     """One row per group; `half` is the probability of missing at either end of a limit."""
     correct, score = model.preds.correct, model.score
-    n = np.bincount(where)
-    right = np.bincount(where, correct).astype(np.float64)
+    n = count_values(where)
+    right = count_values(where, correct).astype(np.float64)
     # Limits are of clusters; where every group is one cluster, its samples are all there is of it.
     each_is_one_cluster = True
     if model.preds.group is not None:
@@ -496,7 +497,7 @@ def compute_recall_rows(models: Sequence[ComparedModel]) -> list[RecallRow]:
     labels = find_class_numbers(known.keys, first.preds.labels)
     recall: dict[str, Floats] = {}
     for model in models:
-        hits = np.bincount(labels[model.preds.correct], minlength=len(names))
+        hits = count_values(labels[model.preds.correct], minlength=len(names))
         recall[model.name] = hits / np.maximum(count, 1)
     worst = np.min(list(recall.values()), axis=0)
     order = [c for c in np.lexsort((np.arange(len(names)), worst)) if count[c]]

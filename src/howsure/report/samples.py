@@ -17,6 +17,7 @@ import numpy as np
 from howsure import losses
 from howsure._core.checks import Array, Bools, Floats, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure.metrics.binary import build_case_aucs, build_case_outcomes, positive_class
 from howsure.metrics.calibration_error import ClassBinSums, sum_classes
 from howsure.predictions import Predictions
@@ -533,7 +534,7 @@ def _count_deferred(samples: Samples, question: Question) -> Ints | None:
     places = len(ascending) + 1
     place = np.searchsorted(ascending, samples.scores[samples.first], side="right")
     cell = find_class_numbers(keys, labels) * places + place
-    counts = np.bincount(cell, minlength=len(keys) * places).reshape(len(keys), places)
+    counts = count_values(cell, minlength=len(keys) * places).reshape(len(keys), places)
     return np.cumsum(counts, axis=1)[:, -2::-1]
 
 

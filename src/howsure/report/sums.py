@@ -12,6 +12,7 @@ import numpy as np
 
 from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure._core.text import make_text_array
 from howsure.tallies.row_tally import of_moments
 from howsure.tallies.tally import Tally
@@ -161,7 +162,7 @@ def sum_by_class(answers: AnswerColumns, k: int | None) -> ClassSums:
     code = label[:rows] * classes + said
     if classes**2 <= 4 * rows:
         # A table of all pairs is small beside the samples, and counting into it needs no sorting.
-        count = np.bincount(code, minlength=classes**2)
+        count = count_values(code, minlength=classes**2)
         pairs = np.flatnonzero(count)
         count, pair_claim = count[pairs], sum_at(code, confidence, classes**2)[pairs]
     else:
@@ -170,9 +171,9 @@ def sum_by_class(answers: AnswerColumns, k: int | None) -> ClassSums:
     pairs = np.stack((pairs // classes, pairs % classes, count)).astype(np.int64)
     return ClassSums(
         keys=keys,
-        count=np.bincount(label, minlength=classes),
-        given=np.bincount(said, minlength=classes),
-        hits=np.bincount(label[answers.correct], minlength=classes),
+        count=count_values(label, minlength=classes),
+        given=count_values(said, minlength=classes),
+        hits=count_values(label[answers.correct], minlength=classes),
         claim=sum_at(pairs[1], pair_claim, classes),
         scored=sum_at(said, np.clip(answers.score[:rows], 0.0, 1.0), classes),
         pairs=pairs,
@@ -196,7 +197,7 @@ def find_class_numbers(keys: Array, labels: Array) -> Ints:
 
 def sum_at(at: Ints, values: Floats, size: int) -> Floats:
     """The sum of the values at each of `size` places."""
-    return np.bincount(at, values, minlength=size).astype(np.float64)
+    return count_values(at, values, minlength=size).astype(np.float64)
 
 
 def merge_class_sums(every: Sequence[ClassSums]) -> ClassSums:

@@ -16,6 +16,7 @@ from howsure import losses
 from howsure import metrics as all_metrics
 from howsure._core.checks import Array, Floats, InputError
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure.policies.guarantee import draw_one_per_group, guaranteed_threshold
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
@@ -141,8 +142,8 @@ def build_case(summary: Summary) -> FindingCase:
         if columns.group is not None and columns.weight is None:
             names, where = np.unique(columns.group, return_inverse=True)
             where = where.reshape(-1)
-            wrong = np.bincount(where, weights=~columns.correct)
-            groups = GroupEvidence(names=names, samples=np.bincount(where), wrong=wrong)
+            wrong = count_values(where, weights=~columns.correct)
+            groups = GroupEvidence(names=names, samples=count_values(where), wrong=wrong)
     return FindingCase(
         tally=summary.tally,
         effect=effect,

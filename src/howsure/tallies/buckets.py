@@ -19,6 +19,7 @@ import numpy as np
 
 from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
+from howsure._core.indices import count_values, sum_runs
 from howsure.tallies.row_tally import RowTally, as_rows, bucket_rows, find_edge_cuts
 from howsure.tallies.tally import Ideal, Tally
 
@@ -104,8 +105,8 @@ def compact_rows(t: Tally, buckets: int) -> RowTally:
         before = np.cumsum(ideal.count) - ideal.count
         part = np.floor(before / ideal.count.sum() * buckets)
         start = np.flatnonzero(np.diff(part, prepend=-1))
-        count = np.add.reduceat(ideal.count, start)
-        ideal = Ideal(loss=np.add.reduceat(ideal.count * ideal.loss, start) / count, count=count)
+        count = sum_runs(ideal.count, start)
+        ideal = Ideal(loss=sum_runs(ideal.count * ideal.loss, start) / count, count=count)
     return replace(rows, ideal=ideal, approximate=note)
 
 
@@ -164,13 +165,13 @@ def sum_buckets(score: Array, right: Bools, buckets: int) -> tuple[Ints, Ints, F
     for i in range(0, len(score), SCORE_CHUNK):
         part, good = score[i : i + SCORE_CHUNK], right[i : i + SCORE_CHUNK]
         cell = find_cells(part, buckets, work)
-        count += np.bincount(cell, minlength=cells)
-        claim += np.bincount(cell, part, minlength=cells)
-        wrong += np.bincount(cell[np.flatnonzero(~good)], minlength=cells)
+        count += count_values(cell, minlength=cells)
+        claim += count_values(cell, part, minlength=cells)
+        wrong += count_values(cell[np.flatnonzero(~good)], minlength=cells)
     return (
-        np.bincount(bucket, wrong, minlength=size).astype(np.int64),
-        np.bincount(bucket, count, minlength=size).astype(np.int64),
-        np.bincount(bucket, claim, minlength=size).astype(np.float64),
+        count_values(bucket, wrong, minlength=size).astype(np.int64),
+        count_values(bucket, count, minlength=size).astype(np.int64),
+        count_values(bucket, claim, minlength=size).astype(np.float64),
     )
 
 

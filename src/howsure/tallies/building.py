@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import sum_runs
 from howsure.tallies.buckets import MIN_BUCKETS, build_compact
 from howsure.tallies.counted import CountedTally
 from howsure.tallies.packed_keys import PackedTally, pack_keys, pack_signed
@@ -174,11 +175,11 @@ def _sum_equal_scores(
     order = np.argsort(-score, kind="stable")
     score = score[order]
     start = find_runs(score)
-    total = np.add.reduceat(count[order], start)
+    total = sum_runs(count[order], start)
     return SetTally(
         score=score[start],
         count=total.astype(np.int64),
-        parts=np.add.reduceat(parts[order], start),
+        parts=sum_runs(parts[order], start),
         risk_of=risk_of,
     )
 
@@ -293,8 +294,8 @@ def pool_adjacent_violators(t: Tally) -> RangeSums:
     if t.weighted or not t.zero_one:
         first = find_steps(t.count, t.loss)
         last = np.append(first[1:], len(t.count)) - 1
-        count = np.add.reduceat(t.count, first)
-        loss = np.add.reduceat(t.loss, first)
+        count = sum_runs(t.count, first)
+        loss = sum_runs(t.loss, first)
         return RangeSums(
             count=count, claim=nan * count, loss=loss, high=t.score[first], low=t.score[last]
         )
@@ -317,8 +318,8 @@ def find_steps(count: Counts, loss: Counts) -> Ints:
         rate, size = loss / count, len(first)
         start = np.flatnonzero(np.concatenate(([True], rate[1:] > rate[:-1])))
         first = first[start]
-        count = np.add.reduceat(count, start)
-        loss = np.add.reduceat(loss, start)
+        count = sum_runs(count, start)
+        loss = sum_runs(loss, start)
     if len(first) == size:
         return first
     # What several passes do not settle is little. A stack of steps pools it one by one, in linear

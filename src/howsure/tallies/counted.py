@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from howsure._core.checks import Array, Bools, Floats, Ints
+from howsure._core.indices import sum_runs
 from howsure.tallies.packed_keys import (
     FLOAT,
     UNSIGNED,
@@ -135,7 +136,7 @@ class CountedTally(Tally):
         at: Ints = self.n - np.array(cuts, dtype=np.int64)[::-1]  # ascending positions from 0 to n
         first = self._find_rows(at[:-1])
         last = np.append(first[1:], len(self.bits)) - 1
-        loss = np.add.reduceat(self.missed, first, dtype=np.int64)
+        loss = sum_runs(self.missed, first, dtype=np.int64)
         return RangeSums(
             count=np.diff(at)[::-1],
             claim=self._sum_claims(first)[::-1],
@@ -152,8 +153,8 @@ class CountedTally(Tally):
         for i in edges.tolist():
             claims = self._decode(slice(i, i + MERGE_ROWS)) * self.times[i : i + MERGE_ROWS]
             inside = start[(start >= i) & (start < i + MERGE_ROWS)]
-            sums.append(np.add.reduceat(claims, inside - i))
-        return np.add.reduceat(np.concatenate(sums), np.searchsorted(start, first))
+            sums.append(sum_runs(claims, inside - i))
+        return sum_runs(np.concatenate(sums), np.searchsorted(start, first))
 
     def __add__(self, other: Tally) -> Tally:
         if isinstance(other, CountedTally):
@@ -175,7 +176,7 @@ def _count_keys(keys: Array) -> CountedTally:
     return CountedTally(
         bits=keys[start] >> 1,
         times=measure_runs(start, len(keys)).astype(np.uint32),
-        missed=np.add.reduceat(keys & 1, start, dtype=np.uint32),
+        missed=sum_runs(keys & 1, start, dtype=np.uint32),
     )
 
 
@@ -239,8 +240,8 @@ def _merge_counted(parts: Sequence[CountedTally]) -> CountedTally:
         some_missed = np.concatenate([p.missed[rows] for p, _, rows in pieces])[order]
         start, stop = stop, stop + len(first)
         bits[start:stop] = key[first]
-        times[start:stop] = np.add.reduceat(some_times, first, dtype=kind)
-        missed[start:stop] = np.add.reduceat(some_missed, first, dtype=kind)
+        times[start:stop] = sum_runs(some_times, first, dtype=kind)
+        missed[start:stop] = sum_runs(some_missed, first, dtype=kind)
     return CountedTally(bits=bits[:stop], times=times[:stop], missed=missed[:stop])
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from howsure._core.checks import Array, Bools, Floats, Ints
+from howsure._core.indices import sum_runs
 from howsure.tallies.row_tally import find_runs, measure_runs
 from howsure.tallies.tally import PIECE_ROWS, Blocks, Counts, RangeSums, Tally, compute_on_read
 
@@ -180,7 +181,7 @@ class PackedTally(Tally):
         count = measure_runs(start, self.n)
         tied = np.flatnonzero(count > 1)
         if MANY_TIES * len(tied) > len(start):
-            loss = np.add.reduceat(self.keys & 1, start, dtype=np.uint32).astype(np.int64)
+            loss = sum_runs(self.keys & 1, start, dtype=np.uint32).astype(np.int64)
         else:  # the key of a single sample tells whether it is wrong
             loss = (first & 1).astype(np.int64)
             wrong_at_end = np.searchsorted(self.wrong, start[tied] + count[tied])
@@ -258,7 +259,7 @@ class PackedTally(Tally):
             first, loss = part, part & 1
             if len(start) < len(part):
                 first = part[start]
-                loss = np.add.reduceat(loss.astype(np.int64), start)
+                loss = sum_runs(loss.astype(np.int64), start)
             count = measure_runs(start, len(part))
             loss = loss.astype(np.int64, copy=False)
             yield self._decode(first)[::-1], count[::-1], loss[::-1]
@@ -381,7 +382,7 @@ class PackedTally(Tally):
                 total[first] += self._chunk_claims[number]
                 continue
             inside = np.maximum(start[first:stop] - i, 0)
-            parts = np.add.reduceat(self._decode_chunk(i), inside, dtype=np.float64)
+            parts = sum_runs(self._decode_chunk(i), inside, dtype=np.float64)
             for b, part in enumerate(parts.tolist(), first):
                 total[b] += part
         return np.array(total)

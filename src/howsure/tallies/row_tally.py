@@ -9,6 +9,7 @@ import numpy as np
 
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values, sum_runs
 from howsure.tallies.tally import Counts, Ideal, Tally, compute_on_read
 
 
@@ -104,7 +105,7 @@ def count_rows(score: Floats, wrong: Bools) -> RowTally:
     distinct = ascending[start]
     row_of_wrong = np.searchsorted(distinct, np.sort(score[wrong]))
     count = measure_runs(start, len(ascending))[::-1]
-    loss = np.bincount(row_of_wrong, minlength=len(distinct)).astype(np.int64, copy=False)[::-1]
+    loss = count_values(row_of_wrong, minlength=len(distinct)).astype(np.int64, copy=False)[::-1]
     # Infinite scores rank; their claim is never read.
     with np.errstate(invalid="ignore", over="ignore"):
         return from_rows(distinct[::-1], count, loss)
@@ -131,7 +132,7 @@ def sum_rows(
     start = find_runs(score)
 
     def add(column: Array) -> Array:
-        return np.add.reduceat(column, start)
+        return sum_runs(column, start)
 
     unit = 1.0
     if weight is not None:  # divided by the largest, for weights may be near the largest float
@@ -187,7 +188,7 @@ def merge_rows(a: RowTally, b: RowTally) -> RowTally:
     start = find_runs(score)
 
     def add(x: Array, y: Array) -> Array:
-        return np.add.reduceat(np.concatenate((x, y))[order], start)
+        return sum_runs(np.concatenate((x, y))[order], start)
 
     weights = ideal = None
     if a.weights is not None and b.weights is not None:
@@ -279,13 +280,13 @@ def bucket_rows(t: Tally, cuts: Counts) -> RowTally:
     if weights is not None:
         weights = Weights(
             unit=weights.unit,
-            square=np.add.reduceat(weights.square, start),
-            lost=np.add.reduceat(weights.lost, start),
-            lost_square=np.add.reduceat(weights.lost_square, start),
+            square=sum_runs(weights.square, start),
+            lost=sum_runs(weights.lost, start),
+            lost_square=sum_runs(weights.lost_square, start),
         )
     return replace(
         rows,
-        square=np.add.reduceat(t.square, start),
+        square=sum_runs(t.square, start),
         ideal=t.ideal,
         zero_one=t.zero_one,
         weighted=t.weighted,
@@ -309,7 +310,7 @@ def sort_losses(loss: Floats, count: Floats) -> Ideal:
     order = np.argsort(loss, kind="stable")
     loss = loss[order]
     start = find_runs(loss)
-    total = np.add.reduceat(count[order], start)
+    total = sum_runs(count[order], start)
     return Ideal(loss=loss[start], count=total.astype(np.float64))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import sum_runs
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -180,10 +181,10 @@ class Tally:
         last = np.append(first[1:], self.distinct) - 1
         # Infinite scores rank; their claims may be inf - inf and are never read.
         with np.errstate(invalid="ignore", over="ignore"):
-            claim = np.add.reduceat(self.row_claims(), first)
-            loss = np.add.reduceat(self.loss, first)
+            claim = sum_runs(self.row_claims(), first)
+            loss = sum_runs(self.loss, first)
         return RangeSums(
-            count=np.add.reduceat(self.count, first),
+            count=sum_runs(self.count, first),
             claim=claim,
             loss=loss,
             high=self.score[first],

@@ -15,6 +15,7 @@ import numpy as np
 
 from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import repeat_values, sum_runs
 from howsure.binning import Binning
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.buckets import space_ranks
@@ -89,7 +90,7 @@ class DrawTable:
         if len(row):
             start = np.flatnonzero(np.concatenate(([True], row[1:] != row[:-1])))
             if len(start) < len(row):
-                entries = np.add.reduceat(entries, start, axis=0, dtype=out.dtype)
+                entries = sum_runs(entries, start, axis=0, dtype=out.dtype)
             out[row[start]] = entries
         return np.ascontiguousarray(out.T)
 
@@ -143,9 +144,9 @@ class DrawStack:
         whole = r.between(cuts)
         claim = self.count * (r.claim / r.count)
         return RangeSums(
-            count=np.add.reduceat(self.count, start, axis=1),
-            claim=np.add.reduceat(claim, start, axis=1),
-            loss=np.add.reduceat(self.loss, start, axis=1),
+            count=sum_runs(self.count, start, axis=1),
+            claim=sum_runs(claim, start, axis=1),
+            loss=sum_runs(self.loss, start, axis=1),
             high=whole.high,
             low=whole.low,
         )
@@ -250,8 +251,8 @@ def _build_table(o: Outcomes, unit: Ints, rows: RowTally) -> DrawTable:
         rows=rows,
         row=row[first],
         unit=unit[first],
-        count=_shrink_to_bytes(np.add.reduceat(weight, first)),
-        loss=_shrink_to_bytes(np.add.reduceat(loss, first)),
+        count=_shrink_to_bytes(sum_runs(weight, first)),
+        loss=_shrink_to_bytes(sum_runs(loss, first)),
     )
 
 
@@ -307,4 +308,4 @@ def tabulate_poisson(mean: int) -> Array:
     log_factorial = np.concatenate(([0.0], np.cumsum(np.log(k[1:]))))
     below = np.cumsum(np.exp(k * np.log(mean) - mean - log_factorial))
     shares = np.diff(np.round(below * (1 << 16)).astype(np.int64), prepend=0)
-    return np.repeat(k.astype(np.uint8), shares)
+    return repeat_values(k.astype(np.uint8), shares)

@@ -13,6 +13,7 @@ import numpy as np
 
 from howsure._core.checks import Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values, repeat_values, sum_runs
 from howsure.curves import Curve
 from howsure.metrics.binary import positive_outcomes
 from howsure.metrics.class_calibration import (
@@ -103,7 +104,7 @@ def calibration_test(data: Tally | Outcomes | Predictions, seed: int = 0) -> Cal
     leaf = assign_leaves(rows.variance)
     row = np.searchsorted(rows.claim, source.score.astype(np.float64) + 0.0)
     cell = group * LEAVES + leaf[row]
-    sums = np.bincount(cell, source.right - source.score, minlength=groups * LEAVES)
+    sums = count_values(cell, source.right - source.score, minlength=groups * LEAVES)
     leaf_sums = sums.reshape(groups, LEAVES).astype(np.float64)
     return run_sign_test(leaf_sums, _sum_by_leaf(leaf, rows.variance), len(source), seed)
 
@@ -144,8 +145,8 @@ def run_outcome_test(rows: ClaimRows, seed: int) -> CalibrationTest:
         # Single outcomes are drawn much faster than binomial numbers.
         times = rows.count.astype(np.int64)
         one = np.ones(int(times.sum()))
-        rows = ClaimRows(claim=np.repeat(rows.claim, times), count=one, right=one)
-        leaf = np.repeat(leaf, times)
+        rows = ClaimRows(claim=repeat_values(rows.claim, times), count=one, right=one)
+        leaf = repeat_values(leaf, times)
     rng = np.random.default_rng(seed)
     step = max(1, REDRAW_CHUNK_NUMBERS // len(leaf))
     redrawn = [
@@ -165,9 +166,9 @@ def merge_rows(rows: ClaimRows, most: int) -> ClaimRows:
     if len(rows.claim) <= most:
         return rows
     start = np.arange(0, len(rows.claim), -(-len(rows.claim) // most))
-    count = np.add.reduceat(rows.count, start)
-    claim = np.add.reduceat(rows.count * rows.claim, start) / count
-    return ClaimRows(claim=claim, count=count, right=np.add.reduceat(rows.right, start))
+    count = sum_runs(rows.count, start)
+    claim = sum_runs(rows.count * rows.claim, start) / count
+    return ClaimRows(claim=claim, count=count, right=sum_runs(rows.right, start))
 
 
 def assign_leaves(variance: Floats) -> Ints:
@@ -180,7 +181,7 @@ def assign_leaves(variance: Floats) -> Ints:
 
 
 def _sum_by_leaf(leaf: Ints, column: Floats) -> Floats:
-    return np.bincount(leaf, column, minlength=LEAVES).astype(np.float64)
+    return count_values(leaf, column, minlength=LEAVES).astype(np.float64)
 
 
 def redraw_residuals(rows: ClaimRows, leaf: Ints, draws: int, rng: np.random.Generator) -> Floats:
@@ -191,9 +192,9 @@ def redraw_residuals(rows: ClaimRows, leaf: Ints, draws: int, rng: np.random.Gen
     else:
         right = rng.binomial(rows.count.astype(np.int64), rows.claim, shape)
     start = np.flatnonzero(np.concatenate(([True], leaf[1:] != leaf[:-1])))
-    claimed = np.add.reduceat(rows.count * rows.claim, start)
+    claimed = sum_runs(rows.count * rows.claim, start)
     sums = np.zeros((draws, LEAVES))
-    sums[:, leaf[start]] = np.add.reduceat(right, start, axis=1, dtype=np.float64) - claimed
+    sums[:, leaf[start]] = sum_runs(right, start, axis=1, dtype=np.float64) - claimed
     return sums
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 
 Limits: TypeAlias = tuple[float, float]
 
@@ -38,9 +39,10 @@ def student_quantile(df: float, half: float) -> float:
 
 def standard_error(d: Floats, group: Array | None) -> float:
     """The standard error of a mean; samples of a group count as one."""
-    rest = d - d.mean()
+    rest: Floats = d - d.mean()
     if group is not None:
-        rest = np.bincount(np.unique(group, return_inverse=True)[1].reshape(-1), weights=rest)
+        unit: Ints = np.unique(group, return_inverse=True)[1].reshape(-1)
+        rest = count_values(unit, weights=rest)
     return float(np.sqrt((rest**2).sum()) / len(d))
 
 
@@ -163,8 +165,8 @@ def sum_by_unit(influence: Floats, units: Units) -> Floats:
         weighted = units.weight * influence
     if units.group is None:
         return weighted
-    share = np.bincount(units.group, units.weight) / units.n
-    sums = np.bincount(units.group, weighted) / np.maximum(1 - share, 1e-9)
+    share = count_values(units.group, units.weight) / units.n
+    sums = count_values(units.group, weighted) / np.maximum(1 - share, 1e-9)
     return np.asarray(sums, dtype=np.float64) * np.sqrt(1 - 1 / units.many)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from howsure._core.checks import Floats, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values, sum_runs
 from howsure.binning import Binning, sum_bins
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.row_tally import RowTally, as_rows
@@ -115,7 +116,7 @@ class SampleCase:
         later = np.linspace(TOP_SINGLE_RANKS, rows, MAX_SINGLE_RANKS // 2, endpoint=False)
         start = np.concatenate((np.arange(TOP_SINGLE_RANKS), later.astype(np.int64)))
         last = np.append(start[1:], rows) - 1
-        wrong = np.add.reduceat(r.wrong, start)
+        wrong = sum_runs(r.wrong, start)
         return Ranks(before=r.before[start], after=r.after[last], wrong=wrong, n=r.n)
 
     @cached_property
@@ -250,7 +251,7 @@ class SampleCase:
         each, units = self.spread_over_samples(influence), self.units
         assert units.group is not None
         sums = sum_by_unit(each, units)
-        size = np.bincount(units.group, units.weight)
+        size = count_values(units.group, units.weight)
         worse = np.maximum(sums, 0.0)
         if units.weight is not None:
             each = units.weight * each
@@ -301,7 +302,7 @@ class SampleCase:
             end = len(score) - np.searchsorted(score[::-1], low)  # bins are runs of rows
             start = np.append(0, end[:-1])
             some = np.flatnonzero(end > start)
-            total[some] += np.add.reduceat(each, start[some])
+            total[some] += sum_runs(each, start[some])
         return total
 
     def _sum_in_bins(self, bins: Binning) -> BinSums:

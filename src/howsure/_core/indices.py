@@ -1,0 +1,54 @@
+"""Counting, repeating and summing by indices of 64 bits, also where a pointer has 32.
+
+In the browser NumPy refuses indices of 64 bits for `bincount`, `repeat` and `add.reduceat`, although
+they fit, and counts come back with 32 bits. The package calls these functions instead; on a machine
+of 64 bits they add nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from howsure._core.checks import Floats, Ints
+
+
+@overload
+def count_values(values: ArrayLike, weights: None = None, minlength: int = 0) -> Ints: ...
+@overload
+def count_values(values: ArrayLike, weights: ArrayLike, minlength: int = 0) -> Floats: ...
+def count_values(
+    values: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0
+) -> NDArray[Any]:
+    """`np.bincount`: how often each of 0, 1, … stands in `values`, or the sum of its weights.
+
+    >>> count_values([0, 2, 2], minlength=4)
+    array([1, 0, 2, 0])
+    """
+    narrow = np.asarray(values).astype(np.intp, copy=False)
+    if weights is None:
+        return np.bincount(narrow, minlength=minlength).astype(np.int64, copy=False)
+    return np.bincount(narrow, weights, minlength)
+
+
+def repeat_values(values: ArrayLike, times: ArrayLike, axis: int | None = None) -> NDArray[Any]:
+    """`np.repeat`: each value so many times.
+
+    >>> repeat_values([5, 6], [1, 2])
+    array([5, 6, 6])
+    """
+    return np.repeat(np.asarray(values), np.asarray(times).astype(np.intp, copy=False), axis)
+
+
+def sum_runs(
+    values: NDArray[Any], start: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None
+) -> NDArray[Any]:
+    """`np.add.reduceat`: the sums of the runs that begin at `start`.
+
+    >>> sum_runs(np.array([1, 2, 3, 4]), [0, 3])
+    array([6, 4])
+    """
+    narrow = np.asarray(start).astype(np.intp, copy=False)
+    return np.add.reduceat(values, narrow, axis=axis, dtype=dtype)
