@@ -351,6 +351,31 @@ def test_files_are_dropped(app: App, tmp_path: Path):
     assert json.loads(answer["written"]["report.json"])["n"] == 400
 
 
+def test_a_name_that_begins_with_a_dash_is_no_option(app: App, tmp_path: Path):
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.5, 1, 200).round(3)
+    right = (rng.random(200) < confidence).astype(int)
+    path = tmp_path / "-dash.csv"
+    path.write_text("\n".join(["confidence,correct", *map("{},{}".format, confidence, right)]))
+    app.only(path)
+    for task in ("evaluate", "threshold"):
+        app.choose(task)
+        answer = app.run()
+        assert answer["code"] in (0, 1), answer["err"]
+        assert answer["written"]
+
+
+def test_no_result_takes_the_place_of_a_file(app: App, tmp_path: Path):
+    path = tmp_path / "report.json"
+    path.write_text('{"a": 1}')
+    app.only(path)
+    app.choose("evaluate")
+    said = [app.run()["err"] for _ in range(2)]
+    # The second run finds the file too.
+    assert said[0] == said[1]
+    assert "report.json is no log" in said[0]
+
+
 WRITTEN = {
     "evaluate": ["report.html", "report.json", "report.md"],
     "calibrate": ["report.html", "calibrator.json"],

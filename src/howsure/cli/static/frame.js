@@ -91,9 +91,12 @@ async function sample() {
 
 const named = (file) => Object.entries(file.names).flatMap(([item, part]) => ["--name", `${part}=${item}`]);
 
+// A name that begins with a dash would be an option.
+const path = (name) => (name.startsWith("-") ? `./${name}` : name);
+
 async function look(name) {
   const file = state.files.get(name);
-  const answer = await ask({ args: ["doctor", name, "--json", ...named(file)] });
+  const answer = await ask({ args: ["doctor", path(name), "--json", ...named(file)] });
   try {
     [file.found] = JSON.parse(answer.out);
   } catch {
@@ -208,14 +211,15 @@ function options() {
 function arguments_() {
   const names = heads();
   const value = (id) => $(id)?.value ?? "";
+  const chosen = (id) => path(value(id));
   const option = (name, id) => (value(id) ? [name, value(id)] : []);
   const naming = names.flatMap((name) => named(state.files.get(name)));
   const more = $("more").value.trim().split(/\s+/).filter(Boolean);
   const shown = {
-    evaluate: () => ["evaluate", ...names, ...option("--split", "split")],
-    compare: () => ["compare", ...names, ...option("--split", "split")],
-    calibrate: () => ["calibrate", "--fit", value("fit"), ...option("--split", "fit_split"), "--on", value("on"), ...option("--on-split", "on_split")],
-    threshold: () => ["threshold", value("fit"), ...option("--split", "fit_split"), `--${value("rule")}`, value("value"), ...(same() ? [] : ["--on", value("on"), ...option("--on-split", "on_split")])],
+    evaluate: () => ["evaluate", ...names.map(path), ...option("--split", "split")],
+    compare: () => ["compare", ...names.map(path), ...option("--split", "split")],
+    calibrate: () => ["calibrate", "--fit", chosen("fit"), ...option("--split", "fit_split"), "--on", chosen("on"), ...option("--on-split", "on_split")],
+    threshold: () => ["threshold", chosen("fit"), ...option("--split", "fit_split"), `--${value("rule")}`, value("value"), ...(same() ? [] : ["--on", chosen("on"), ...option("--on-split", "on_split")])],
   }[task()]();
   return [...shown, ...naming, ...more];
 }
@@ -229,7 +233,7 @@ const WANTED = {
 };
 
 function outputs() {
-  const wanted = WANTED[task()];
+  const wanted = WANTED[task()].map((name) => `/results/${name}`); // where the worker looks for them
   if (task() === "calibrate") return ["--html", wanted[0], "-o", wanted[1]];
   return wanted.flatMap((name) => ["-o", name]);
 }

@@ -6,6 +6,7 @@ const LOCK = { info: { abi_version: "2025_0", arch: "wasm32", platform: "emscrip
 const TYPES = { wasm: "application/wasm", js: "text/javascript", mjs: "text/javascript" };
 const ADDRESS = "https://runtime.invalid/";
 const FOLDER = "/files";
+const RESULTS = "/results"; // apart from the files, one of which may have the name of a result
 let python;
 
 async function start(runtime) {
@@ -29,6 +30,7 @@ async function start(runtime) {
   unpack("scipy.zip");
   unpack("libopenblas.zip", "/usr/lib");
   python.FS.mkdirTree(FOLDER);
+  python.FS.mkdirTree(RESULTS);
   python.FS.chdir(FOLDER);
   python.runPython("import importlib; importlib.invalidate_caches()");
   python.runPython("from howsure.cli.app import run_command, run_example");
@@ -36,14 +38,15 @@ async function start(runtime) {
 }
 
 function run({ id, files, gone, args, wanted }) {
-  for (const name of [...(gone ?? []), ...(wanted ?? [])]) if (python.FS.analyzePath(name).exists) python.FS.unlink(name);
+  const results = (wanted ?? []).map((name) => `${RESULTS}/${name}`);
+  for (const name of [...(gone ?? []), ...results]) if (python.FS.analyzePath(name).exists) python.FS.unlink(name);
   for (const [name, bytes] of files ?? []) python.FS.writeFile(name, new Uint8Array(bytes));
   if (!args) return postMessage({ id });
   const began = performance.now();
   const command = python.globals.get("run_command");
   const [code, out, err] = command(python.toPy(args), (note) => postMessage({ id, note }), (stage) => postMessage({ id, working: stage })).toJs();
-  const made = (wanted ?? []).filter((name) => python.FS.analyzePath(name).exists);
-  const written = made.map((name) => [name, python.FS.readFile(name)]);
+  const made = (wanted ?? []).filter((_, i) => python.FS.analyzePath(results[i]).exists);
+  const written = made.map((name) => [name, python.FS.readFile(`${RESULTS}/${name}`)]);
   postMessage({ id, code, out, err, written, seconds: (performance.now() - began) / 1000 });
 }
 
