@@ -37,11 +37,8 @@ _NAMES = {
     ],
     "formats": ["read", "scan", "write"],
     "curves.curve": ["Histogram", "histogram", "refine"],
-    "uncertainty.calibration_testing": [
-        "CalibrationTest",
-        "calibration_test",
-        "flexible_calibration",
-    ],
+    "uncertainty.calibration_testing": ["CalibrationTest", "calibration_test"],
+    "uncertainty.class_limits": ["flexible_calibration"],
     "uncertainty.intervals": ["Interval", "each_interval", "interval", "paired_difference"],
     "metrics": [
         "Bands",
@@ -174,11 +171,8 @@ if TYPE_CHECKING:
     from howsure.scale import evaluate_files
     from howsure.tallies.building import SetTally, dice_tally, set_tally, tally
     from howsure.tallies.tally import Tally
-    from howsure.uncertainty.calibration_testing import (
-        CalibrationTest,
-        calibration_test,
-        flexible_calibration,
-    )
+    from howsure.uncertainty.calibration_testing import CalibrationTest, calibration_test
+    from howsure.uncertainty.class_limits import flexible_calibration
     from howsure.uncertainty.intervals import Interval, each_interval, interval, paired_difference
 else:
 

@@ -16,7 +16,7 @@ import howsure as hs
 from conftest import shared_or_skip
 from howsure import InputError, Predictions
 from howsure.metrics.class_calibration import fit_flexible
-from howsure.uncertainty.calibration_testing import compute_line_limits, compute_observed_limits
+from howsure.uncertainty.class_limits import compute_line_limits, compute_observed_limits
 
 NAMES = ("--name", "probs=cancerpredmarker", "--name", "labels=cancer")
 

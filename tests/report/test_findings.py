@@ -306,7 +306,7 @@ def test_verdict_of_one_answer_and_of_a_doubt() -> None:
     assert reads.startswith(
         "Its confidence may be off as a probability of being right (ECE 0.850, 0.250 by chance"
     )
-    assert reads.endswith("p = 0.022); more labels would tell.")
+    assert reads.endswith("p = 0.017); more labels would tell.")
 
 
 def test_verdict_says_how_many_labels_a_promise_would_take() -> None:

@@ -26,6 +26,7 @@ from howsure import InputError, Outcomes, Predictions
 from howsure.uncertainty import (
     bootstrap,
     calibration_testing,
+    class_limits,
     influence,
     intervals,
     limits,
@@ -386,30 +387,125 @@ def test_sums_of_neighbours_are_standardised() -> None:
 def test_outcomes_are_redrawn_as_claimed(count: int) -> None:
     claim = np.linspace(0.1, 0.95, 128)
     rows = calibration_testing.ClaimRows(claim, np.full(128, float(count)), np.zeros(128))
-    leaf = calibration_testing.assign_leaves(rows.count * claim * (1 - claim))
-    drawn = calibration_testing.redraw_residuals(rows, leaf, 4000, np.random.default_rng(0))
-    null = np.bincount(leaf, rows.count * claim * (1 - claim), minlength=64)
-    assert drawn.shape == (4000, 64)
+    leaf = calibration_testing.assign_leaves(rows.variance)
+    right = calibration_testing.redraw_outcomes(rows, 4000, np.random.default_rng(0))
+    directions = calibration_testing.list_directions(rows, with_line=True)
+    drawn = calibration_testing.sum_residuals(right, rows, leaf, directions)
+    null = np.concatenate(
+        (np.bincount(leaf, rows.variance, minlength=64), rows.variance @ directions**2)
+    )
+    assert drawn.shape == (4000, 68)
     assert np.abs(drawn.mean(axis=0) / np.sqrt(np.maximum(null, 1e-9) / 4000)).max() < 4.5
     assert drawn.var(axis=0) == pytest.approx(null, rel=0.15)
+    residual = right[7] - count * claim
+    assert drawn[7, 64:] == pytest.approx(residual @ directions)
+    assert drawn[7, :64] == pytest.approx(np.bincount(leaf, residual, minlength=64))
 
 
-def test_p_is_the_rank_among_the_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, null = [np.array([[2.0]])], [np.array([[1.0], [2.0], [-2.0], [3.0], [0.5]])]
-    assert calibration_testing.compare_with_null(seen, null).p == pytest.approx(
-        (1 + 3) / 6
-    )  # equal ones count
+def test_directions_of_residuals() -> None:
+    claim = np.array([0.0, 0.2, 0.7, 1.0])
+    rows = calibration_testing.ClaimRows(claim, np.array([3.0, 5, 10, 2]), np.array([0.0, 2, 6, 1]))
+    z, v = np.log(claim[1:3] / (1 - claim[1:3])), rows.variance[1:3]
+    z -= np.dot(v, z) / v.sum()
+    found = calibration_testing.list_directions(rows, with_line=True)
+    assert found == pytest.approx(
+        np.stack((1 - 2 * claim, np.ones(4), [0, 1, 1, 0], [0, *z, 0]), axis=1)
+    )
+    assert calibration_testing.list_directions(rows, with_line=False).shape == (4, 2)
+    e = np.array([[0.0, 1, -1, -1]])
+    tilt, gap, line = calibration_testing.measure_directions(e @ found, rows.variance @ found**2)
+    assert tilt[0] == pytest.approx(abs(0.6 + 0.4 + 1) / sqrt(0.8 * 0.36 + 2.1 * 0.16))
+    assert gap[0] == pytest.approx(1 / sqrt(2.9))
+    assert line[0] == pytest.approx(0.0 + (z[0] - z[1]) ** 2 / np.dot(v, z**2))
+    nothing = calibration_testing.measure_directions(np.ones((2, 4)), np.zeros(4))
+    assert [column.tolist() for column in nothing] == [[0.0, 0.0]] * 3
+
+
+def test_p_is_the_best_rank_among_all_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The definition, by loops."""
+    rng = np.random.default_rng(1)
+    lines = rng.integers(0, 6, (40, 3)) + 1e-12 * rng.random((40, 3))  # equal but for rounding
+    ranks = [
+        [sum(round(x, 9) >= round(line[j], 9) for x in lines[:, j]) for j in range(3)]
+        for line in lines
+    ]
+    best = [min(rank) for rank in ranks]
+    found = calibration_testing.rank_in_pool(lines)
+    assert found.p == pytest.approx(sum(b <= best[0] for b in best) / 40)
+    assert found[1:] == pytest.approx(np.array(ranks[0]) / 40)
     asked: list[int] = []
-    drawn = calibration_testing.redraw_residuals
+    drawn = calibration_testing.redraw_outcomes
     monkeypatch.setattr(
-        calibration_testing, "redraw_residuals", lambda *args: asked.append(args[2]) or drawn(*args)
+        calibration_testing, "redraw_outcomes", lambda *args: asked.append(args[1]) or drawn(*args)
     )
     monkeypatch.setattr(calibration_testing, "REDRAW_CHUNK_NUMBERS", 1000)
     t = hs.tally(SCORE, correct=RIGHT)
     found = hs.calibration_test(t)
-    assert (max(asked), sum(asked)) == (20, 999)
+    assert (max(asked), sum(asked)) == (20, 9999)
     monkeypatch.undo()
     assert hs.calibration_test(t) == found
+
+
+def slow_lines(p: Any, outcomes: Any, with_line: bool) -> Any:
+    """T1 to T4 of each line of single outcomes, as they are defined."""
+    v = p * (1 - p)
+    scales = min(6, int(np.log2(max(1.0, v.sum()))))
+    middle = (np.cumsum(v) - v / 2) / v.sum()
+    lines = []
+    for c in outcomes:
+        e = c - p
+        least = 1.0
+        for scale in range(scales + 1):
+            many = 2**scale
+            # Rows lie in one of 64 parts by the middle of their variance; intervals join parts.
+            part = (np.minimum(middle * 64, 63).astype(int)) // (64 // many)
+            z = [
+                e[part == j].sum() / sqrt(v[part == j].sum()) if (part == j).any() else 0.0
+                for j in range(many)
+            ]
+            least = min(least, stats.chi2.sf(np.square(z).sum(), many))
+            least = min(least, 1 - (1 - 2 * stats.norm.sf(np.abs(z).max())) ** many)
+        tilt = abs((e * (1 - 2 * p)).sum()) / sqrt((v * (1 - 2 * p) ** 2).sum())
+        line = [-np.log10(least), tilt, abs(e.sum()) / sqrt(v.sum())]
+        if with_line:
+            z = np.log(p / (1 - p))
+            z = z - (v * z).sum() / v.sum()
+            line.append(e.sum() ** 2 / v.sum() + (e * z).sum() ** 2 / (v * z * z).sum())
+        lines.append(line)
+    return np.array(lines)
+
+
+@pytest.mark.parametrize("with_line", [False, True])
+def test_the_test_of_claims_as_it_is_defined(
+    monkeypatch: pytest.MonkeyPatch, with_line: bool
+) -> None:
+    monkeypatch.setattr(calibration_testing, "MANY_REDRAWS", 99)
+    rng = np.random.default_rng(4)
+    p = np.sort(rng.uniform(0.05, 0.95, 60))
+    right = rng.random(60) < p**1.5
+    drawn = (np.random.default_rng(3).random((99, 60)) < p).astype(float)
+    lines = slow_lines(p, [right, *drawn], with_line).round(9)
+    ranks = np.array([[(lines[:, j] >= x[j]).sum() for j in range(len(x))] for x in lines])
+    best = ranks.min(axis=1)
+    positive = 1 if with_line else None
+    found = hs.calibration_test(Outcomes(p, correct=right), 3, positive=positive)
+    assert found.p == pytest.approx((best <= best[0]).mean())
+    assert found.statistic == pytest.approx(lines[0, 0], abs=1e-8)
+    assert (found.p_tilt, found.p_gap) == pytest.approx(tuple(ranks[0, 1:3] / 100))
+    e = right - p
+    assert found.gap == pytest.approx(-e.mean())
+    assert found.tilt == pytest.approx((e * (1 - 2 * p)).mean())
+    assert found.detectable_gap == pytest.approx((3.2 * sqrt((p * (1 - p)).sum()) + 2) / 60)
+    assert (found.errors, found.expected_errors) == (60 - right.sum(), pytest.approx((1 - p).sum()))
+    assert found.no_error_chance == pytest.approx(np.prod(p))
+
+
+def test_tied_claims_are_drawn_one_by_one() -> None:
+    p = np.repeat([0.3, 0.6, 0.9], 20)
+    right = np.concatenate((np.arange(20) < 9, np.arange(20) < 10, np.arange(20) < 18))
+    found = hs.calibration_test(hs.tally(p, correct=right))
+    shuffled = np.random.default_rng(0).permutation(60)
+    assert hs.calibration_test(hs.tally(p[shuffled], correct=right[shuffled])) == found
 
 
 def test_many_rows_are_merged_at_their_mean_claim() -> None:
@@ -426,63 +522,73 @@ def test_many_rows_are_merged_at_their_mean_claim() -> None:
     assert calibration_testing.merge_rows(rows, 1000) is rows
 
 
-@pytest.mark.parametrize(
-    ("n", "scale", "scales"), [(100, 0.1, 1), (2000, 0.1, 4), (100_000, 0.1, 7), (2000, 0.03, 6)]
-)
-def test_signs_of_groups_are_redrawn(
-    monkeypatch: pytest.MonkeyPatch, n: int, scale: float, scales: int
-) -> None:
+@pytest.mark.parametrize(("n", "scales"), [(100, 1), (2000, 5), (60_000, 7)])
+def test_signs_of_groups_are_redrawn(monkeypatch: pytest.MonkeyPatch, n: int, scales: int) -> None:
+    monkeypatch.setattr(calibration_testing, "MANY_REDRAWS", 199)
+    monkeypatch.setattr(calibration_testing, "FEW_REDRAWS", 199)
     rng = np.random.default_rng(3)
-    sums, variance = scale * rng.normal(0.1, 1, (25, 64)), rng.random(64) * 0.5
+    p = np.sort(rng.uniform(0.3, 0.98, n))
+    group = rng.integers(0, 25, n)
+    c = rng.random(n) < np.clip(p + rng.normal(0, 2 / np.sqrt(n), 25)[group], 0, 1)
+    found = hs.calibration_test(Outcomes(p, correct=c, group=group), 5)
+
+    v, e = p * (1 - p), c - p
+    leaf = calibration_testing.assign_leaves(v)
+    sums = np.zeros((25, 64))
+    np.add.at(sums, (group, leaf), e)
+    variance = np.bincount(leaf, v, minlength=64)
     design = max(1.0, (sums.sum(axis=1) ** 2).sum() / variance.sum())
     assert int(np.clip(np.log2(max(1.0, n / design / 60)), 0, 6)) + 1 == scales
-    signs = np.random.default_rng(5).choice(np.array([-1.0, 1.0]), (999, 25))
+    signs = np.random.default_rng(5).choice(np.array([-1.0, 1.0]), (199, 25))
     straight = lambda t, s: t + s * (t * t / 3 + 1 / 6) + s**2 * t**3 / 27
-    seen, drawn = [], []
+
+    def standard(part: Any, null: Any) -> Any:
+        """What was seen, and below it what was drawn."""
+        shown = (part**2).sum(axis=0)
+        spread = np.sqrt(np.maximum(shown, null))
+        wide = [stats.t.ppf(0.975, slow_freedom(column, 24)) / Z for column in (part**2).T]
+        seen = straight(part.sum(axis=0) / (spread * wide), (part**3).sum(axis=0) / shown**1.5)
+        drawn = straight(signs @ part / spread, signs @ part**3 / shown**1.5)
+        return np.concatenate((seen[None], drawn))
+
+    intervals = []
     for i in range(scales):
         part, null = (a.reshape(-1, 2**i, 64 // 2**i).sum(axis=2) for a in (sums, variance[None]))
-        shown = (part**2).sum(axis=0)
-        spread = np.sqrt(np.maximum(shown, null[0]))
-        wide = [stats.t.ppf(0.975, slow_freedom(column, 24)) / Z for column in (part**2).T]
-        seen.append(
-            straight(part.sum(axis=0) / (spread * wide), (part**3).sum(axis=0) / shown**1.5)[None]
-        )
-        drawn.append(straight(signs @ part / spread, signs @ part**3 / shown**1.5))
-    asked: list[int] = []
-    of_signs = calibration_testing.standardise_signs
-    monkeypatch.setattr(
-        calibration_testing,
-        "standardise_signs",
-        lambda *args: asked.append(args[0].shape[1]) or of_signs(*args),
+        intervals.append(standard(part, null[0]))
+    tilt = np.bincount(group, e * (1 - 2 * p))
+    both = standard(
+        np.stack((tilt, sums.sum(axis=1)), axis=1),
+        np.array([(v * (1 - 2 * p) ** 2).sum(), v.sum()]),
     )
-    found = calibration_testing.run_sign_test(sums, variance, n, 5)
-    assert asked == [2**i for i in range(scales)]
-    statistic, nulls = (
-        calibration_testing.compute_statistic(seen)[0],
-        calibration_testing.compute_statistic(drawn),
-    )
-    assert found.statistic == pytest.approx(statistic)
-    assert found.p == pytest.approx((1 + (nulls >= statistic - 1e-9).sum()) / 1000)
+    columns = (calibration_testing.compute_statistic(intervals), *np.abs(both).T)
+    ranks = calibration_testing.rank_in_pool(np.stack(columns, axis=1))
+    assert found.statistic == pytest.approx(columns[0][0])
+    assert (found.p, found.p_tilt, found.p_gap) == (ranks.p, ranks.of_tilt, ranks.of_gap)
+    wide = (3.2 * sqrt(design * v.sum()) + 2 * design) / n
+    assert found.detectable_gap == pytest.approx(wide)
 
 
-def test_residuals_of_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr(calibration_testing, "run_sign_test", lambda *args: asked.append(args))
-    hs.calibration_test(Outcomes(SCORE, correct=RIGHT, group=GROUP), 7)
-    sums, null, n, seed = asked[0]
-    assert (sums.shape, n, seed) == ((8, 64), 50, 7)
-    order = np.argsort(SCORE)
-    leaf = np.empty(50, int)
-    leaf[order] = calibration_testing.assign_leaves((SCORE * (1 - SCORE))[order])
-    for g in range(8):
-        for j in range(64):
-            at = (g == GROUP) & (leaf == j)
-            assert sums[g, j] == pytest.approx((RIGHT - SCORE)[at].sum())
-    assert null == pytest.approx(np.bincount(leaf, SCORE * (1 - SCORE), minlength=64))
-    hs.calibration_test(Outcomes(SCORE, correct=RIGHT, group=GROUP > 3))
-    assert asked[1][0].shape == (2, 64)
-    with pytest.raises(InputError, match="more than one group"):
-        hs.calibration_test(Outcomes(SCORE, correct=RIGHT, group=np.zeros(50)))
+def test_few_groups_are_looked_at_one_by_one() -> None:
+    """The smallest p-value, times how many were looked at; rows count as independent."""
+    rng = np.random.default_rng(6)
+    n = 400
+    p = rng.beta(5, 1, n)
+    group = np.array(["a", "b", "c", "d"])[rng.choice(4, n, p=[0.4, 0.3, 0.28, 0.02])]
+    c = rng.random(n) < np.where(group == "c", 0.57, p)
+    found = hs.calibration_test(Outcomes(p, correct=c, group=group))
+    alone = [hs.calibration_test(hs.tally(p[group == g], correct=c[group == g])).p for g in "abc"]
+    pooled = hs.calibration_test(hs.tally(p, correct=c))
+    assert found.p == pytest.approx(min(1, 4 * min(pooled.p, *alone)))
+    assert found.p <= 0.001
+    assert found.worst_group == "c"
+    assert found.gap == pooled.gap
+    one = hs.calibration_test(Outcomes(p, correct=c, group=np.zeros(n)))
+    assert one == pooled
+    tiny = hs.calibration_test(Outcomes(p[:8], correct=c[:8], group=[0, 1] * 4))
+    assert (tiny.p, tiny.worst_group) == (
+        hs.calibration_test(hs.tally(p[:8], correct=c[:8])).p,
+        None,
+    )
 
 
 # ---- single limits
@@ -917,21 +1023,19 @@ def test_observed_over_expected(kind: str) -> None:
     design = case.compute_design(lambda: part, HALF)
     error = sqrt(float((w * psi**2).sum()) * design) / 50
     reach = exp(Z * error / value)
-    assert calibration_testing.compute_observed_limits(o, 0.95) == Interval(
+    assert class_limits.compute_observed_limits(o, 0.95) == Interval(
         pytest.approx(value / reach), pytest.approx(value * reach)
     )
 
 
 def test_nothing_observed_or_expected_has_no_limits() -> None:
     assert "no positive cases" in str(
-        calibration_testing.compute_observed_limits(hs.tally([0.2, 0.4], correct=[0, 0]), 0.95).why
+        class_limits.compute_observed_limits(hs.tally([0.2, 0.4], correct=[0, 0]), 0.95).why
     )
     assert "no positive cases" in str(
-        calibration_testing.compute_observed_limits(hs.tally([0.0, 0.0], correct=[0, 1]), 0.95).why
+        class_limits.compute_observed_limits(hs.tally([0.0, 0.0], correct=[0, 1]), 0.95).why
     )
-    even = calibration_testing.compute_observed_limits(
-        hs.tally([0.5] * 10, correct=[1, 0] * 5), 0.95
-    )
+    even = class_limits.compute_observed_limits(hs.tally([0.5] * 10, correct=[1, 0] * 5), 0.95)
     assert even.why is None  # a ratio of 1 is one
 
 
@@ -952,7 +1056,7 @@ def test_recalibration_by_newton(grouped: bool) -> None:
     x = np.column_stack((np.ones(120), np.log(score / (1 - score))))
     beta, covariance = logistic(x, y.astype(float))
     o = Outcomes(score, correct=y, group=group if grouped else None)
-    for i, found in enumerate(calibration_testing.compute_line_limits(o, 0.95)):
+    for i, found in enumerate(class_limits.compute_line_limits(o, 0.95)):
         design = 1.0
         if grouped:
             psi = 120 * (x @ covariance[i]) * (y - 1 / (1 + np.exp(-x @ beta)))
@@ -961,9 +1065,7 @@ def test_recalibration_by_newton(grouped: bool) -> None:
         assert (found.low, found.high) == pytest.approx(
             (beta[i] - reach, beta[i] + reach), rel=1e-6
         )
-    why = calibration_testing.compute_line_limits(hs.tally(score, correct=np.ones(120)), 0.95)[
-        0
-    ].why
+    why = class_limits.compute_line_limits(hs.tally(score, correct=np.ones(120)), 0.95)[0].why
     assert "one class is missing" in str(why)
 
 
@@ -971,19 +1073,19 @@ def test_a_curve_lies_between_its_outer_half_percents() -> None:
     rng = np.random.default_rng(3)
     score = np.sort(rng.beta(2, 2, 1000).clip(0.001, 0.999))
     y = rng.random(1000) < score
-    c = calibration_testing.flexible_calibration(Outcomes(score, correct=y))
+    c = class_limits.flexible_calibration(Outcomes(score, correct=y))
     assert (c.x[0], c.x[-1], len(c.x)) == (pytest.approx(score[4]), pytest.approx(score[994]), 101)
     assert ((c.low > 0) & (c.low < c.y) & (c.y < c.high) & (c.high < 1)).all()
     assert np.abs(c.y - c.x).max() < 0.12
     assert np.diff(c.x) == pytest.approx(np.full(100, (c.x[-1] - c.x[0]) / 100))
     logit = lambda p: np.log(p / (1 - p))
     assert logit(c.y) - logit(c.low) == pytest.approx(logit(c.high) - logit(c.y))
-    wide = calibration_testing.flexible_calibration(Outcomes(score, correct=y), level=0.99)
+    wide = class_limits.flexible_calibration(Outcomes(score, correct=y), level=0.99)
     assert (logit(wide.high) - logit(wide.y)) / (logit(c.high) - logit(c.y)) == pytest.approx(
         np.full(101, stats.norm.ppf(0.995) / Z)
     )
     with pytest.raises(InputError, match="there is no curve"):
-        calibration_testing.flexible_calibration(Outcomes(score, correct=np.ones(1000)))
+        class_limits.flexible_calibration(Outcomes(score, correct=np.ones(1000)))
 
 
 def test_under_confidence_without_an_error_is_seen() -> None:

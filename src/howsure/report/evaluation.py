@@ -24,11 +24,10 @@ from howsure.report.focus import By, Focus, attach_slices
 from howsure.report.focus_sections import THRESHOLDS, build_binary, build_slices
 from howsure.report.label_sections import build_label_section
 from howsure.report.masks import build_image_section, write_image_verdict
-from howsure.report.measurement import LimitSource, Sureness, measure_items
+from howsure.report.measurement import Sureness, build_claims_test, measure_items
 from howsure.report.report import Report, build_provenance
 from howsure.report.report_types import (
     SCHEMA,
-    ClaimsTest,
     FindingData,
     Provenance,
     ReportData,
@@ -41,7 +40,6 @@ from howsure.report.summary import Summary
 from howsure.report.verdict import build_case, compute_guarantees, find_changes, write_verdict
 from howsure.report.views import build_views, draw_curves, draw_curves_before, list_bands
 from howsure.tallies.tally import is_tally, needs_zero_one
-from howsure.uncertainty.calibration_testing import calibration_test
 
 FROM_ARRAYS = "hs.evaluate(probs=P, labels=y)"
 
@@ -238,7 +236,7 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
     job.stage("guarantees")
     source = s.source("score", s.first)
     promised = compute_guarantees(source, s.n, sure.level)
-    test = _test_claims(source, sure.seed)
+    test = build_claims_test(source, sure.seed)
 
     others: dict[str, ScoreData] = {}
     for score in further:
@@ -287,18 +285,6 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
         data["groups"] = int(source.units.max()) + 1
     _add_sections(data, s, request)
     return Report(data)
-
-
-def _test_claims(source: LimitSource, seed: int) -> ClaimsTest | None:
-    """The test of calibration; None where the score is no claim, or where the test has no null
-    distribution.
-    """
-    if isinstance(source, str):
-        return None
-    try:
-        return ClaimsTest(**calibration_test(source, seed)._asdict())
-    except InputError:  # a score outside [0, 1], unequal weights, one group
-        return None
 
 
 def _add_sections(data: ReportData, s: Summary, request: ReportRequest) -> None:

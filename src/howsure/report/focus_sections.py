@@ -22,6 +22,7 @@ from howsure.report.catalogue import is_claim
 from howsure.report.measurement import (
     LimitSource,
     Sureness,
+    build_claims_test,
     build_number,
     clean_counts,
     find_limits,
@@ -40,7 +41,7 @@ from howsure.report.report_types import (
 from howsure.report.summary import Summary
 from howsure.tallies.row_tally import of_moments
 from howsure.tallies.tally import Tally, is_tally
-from howsure.uncertainty.calibration_testing import (
+from howsure.uncertainty.class_limits import (
     build_flexible_curve,
     compute_line_limits,
     compute_observed_limits,
@@ -94,7 +95,8 @@ def build_binary(
         numbers[name] = build_number(metric(t), limit)
     numbers["observed_expected"] = build_number(observed_expected(t), ratio)
     line = recalibration(t)
-    return {
+    test = build_claims_test(source, seed, s.shape.positive)
+    section: Binary = {
         "positive_class": s.shape.names[s.shape.positive],
         "prevalence": float(1 - t.total / t.n),
         "ece": metrics.ece(t),
@@ -108,6 +110,9 @@ def build_binary(
         "thresholds": list_calls(t, source, thresholds, level),
         "flexible": None if flexible is None else build_curve_data(flexible),
     }
+    if test is not None:
+        section["calibration_test"] = test
+    return section
 
 
 def count_calls(t: Tally) -> Calling:

@@ -15,8 +15,9 @@ from howsure.metrics.calibration_error import ClassBinSums
 from howsure.metrics.compact_bounds import report_bounds
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import CatalogueItem, On, explain_undefined
-from howsure.report.report_types import Entry, Metrics, Number
+from howsure.report.report_types import ClaimsTest, Entry, Metrics, Number
 from howsure.tallies.tally import Counts, Tally, is_tally
+from howsure.uncertainty.calibration_testing import calibration_test
 from howsure.uncertainty.intervals import Interval, compute_intervals_around, each_interval
 
 SIGNIFICANT_DIGITS = 6
@@ -111,6 +112,21 @@ def find_limits(
     if isinstance(source, str):
         return [Interval(nan, nan, why=source)] * len(metrics)
     return each_interval(metrics, source, sure.level, sure.seed)
+
+
+def build_claims_test(
+    source: LimitSource, seed: int, positive: int | None = None
+) -> ClaimsTest | None:
+    """The test of calibration, of the class `positive` where it is given.
+
+    None where the score is no claim, or where the test has no null distribution.
+    """
+    if isinstance(source, str):
+        return None
+    try:
+        return ClaimsTest(**calibration_test(source, seed, positive=positive)._asdict())
+    except InputError:  # a score outside [0, 1], unequal weights, graded answers
+        return None
 
 
 def build_entry(item: CatalogueItem, value: float, limits: Interval, t: Tally) -> Entry:

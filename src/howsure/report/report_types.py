@@ -311,6 +311,27 @@ class Calling(TypedDict):
     true_negative: list[float]
 
 
+class ClaimsTest(TypedDict):
+    """Whether outcomes fall as claimed: how often true claims look as bad or worse.
+
+    `gap` (mean claim minus the share that is right) and `tilt` (above 0: too extreme) have p-values
+    of their own. A `detectable_gap` would probably have been found. `worst_group` looks worst,
+    where groups are few.
+    """
+
+    statistic: float
+    p: float
+    gap: NotRequired[float]
+    p_gap: NotRequired[float]
+    tilt: NotRequired[float]
+    p_tilt: NotRequired[float]
+    detectable_gap: NotRequired[float]
+    errors: NotRequired[int]
+    expected_errors: NotRequired[float]
+    no_error_chance: NotRequired[float]
+    worst_group: NotRequired[str | None]
+
+
 class Binary(TypedDict):
     """The probability of the positive class, against all other classes where there are more than
     two.
@@ -318,7 +339,7 @@ class Binary(TypedDict):
     `numbers` with limits: `class_auroc` (the AUC of the class), `prevalence`, `observed_expected`,
     `brier` (squared distance of this one probability to the outcome) and `ece`. `flexible` is a
     calibration curve without bins, with a band, null where there is none. In `net_benefit` `low` is
-    the net benefit of treating all.
+    the net benefit of treating all. `calibration_test` is that of the probability of the class.
     """
 
     positive_class: str
@@ -333,6 +354,7 @@ class Binary(TypedDict):
     thresholds: NotRequired[list[CallRow]]
     calling: NotRequired[Calling]
     flexible: NotRequired[CurveData | None]
+    calibration_test: NotRequired[ClaimsTest]
 
 
 # Slices of the data by the values of a column.
@@ -622,13 +644,6 @@ class GuaranteeData(TypedDict):
     labels_needed: int | None
     groups: NotRequired[int]
     why: NotRequired[str]
-
-
-class ClaimsTest(TypedDict):
-    """Whether outcomes fall as claimed: how often true claims look as bad or worse."""
-
-    statistic: float
-    p: float
 
 
 class ReportData(TypedDict):

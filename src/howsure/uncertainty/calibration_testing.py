@@ -1,12 +1,10 @@
 """Are the claims true? A test of calibration whose null distribution is exact: outcomes redrawn as
-claimed. And how sure are numbers of the positive class that are no means: recalibration, observed
-over expected, a curve.
+claimed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import exp, inf, isfinite, nan, sqrt
+from math import inf, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -14,48 +12,40 @@ import numpy as np
 from howsure._core.checks import Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure._core.indices import count_values, repeat_values, sum_runs
-from howsure.curves import Curve
 from howsure.metrics.binary import positive_outcomes
-from howsure.metrics.class_calibration import (
-    LogOdds,
-    calibration_in_the_large,
-    calibration_intercept,
-    calibration_slope,
-    fit_flexible,
-    fit_in_the_large,
-    fit_log_odds,
-    observed_expected,
-)
-from howsure.metrics.metric_facts import Metric
-from howsure.predictions import Outcomes, Predictions, needs_outcomes
+from howsure.metrics.class_calibration import logit
+from howsure.predictions import Outcomes, Predictions
 from howsure.tallies.tally import Tally, needs_claims
-from howsure.uncertainty.influence import RowInfluence
-from howsure.uncertainty.limits import Interval, refuse_limits
-from howsure.uncertainty.means import estimate_freedom, student_quantile
-from howsure.uncertainty.sample_case import SampleCase
+from howsure.uncertainty.means import UNSAFE_BELOW_GROUPS, estimate_freedom, student_quantile
 
-__all__ = ["CalibrationTest", "calibration_test", "flexible_calibration"]
+__all__ = ["CalibrationTest", "calibration_test"]
 
-REDRAWS = 999
+MANY_REDRAWS = 9999  # of few samples
+FEW_REDRAWS = 999
 TEST_SCALES = 7  # 1, 2, 4, ..., 64 intervals of equal information
 LEAVES = 1 << (TEST_SCALES - 1)  # the finest of them
-MAX_SINGLE_REDRAWS = 2048  # up to so many samples each is drawn by itself
+MAX_SINGLE_REDRAWS = 2048  # up to so many samples each is drawn by itself, and many times
 MAX_REDRAWN_ROWS = 512  # beyond, neighbouring rows share their mean claim
-REDRAW_CHUNK_NUMBERS = 1 << 22  # numbers drawn at a time
+REDRAW_CHUNK_NUMBERS = 1 << 20  # numbers drawn at a time: they stay near the processor
 MIN_INTERVAL_VARIANCE = 1.0  # null variance of an interval whose residual tells something
 MAX_SIGN_GROUPS = 4096  # groups whose signs are redrawn; 999 signs of each are 8 kB
 MIN_INTERVAL_SAMPLES = 60  # effective samples in an interval, where signs of groups are redrawn
+MIN_TESTED_GROUP = 30  # rows of a group that is tested by itself, where groups are few
 SMALLEST_P, SMALLEST_VARIANCE = 1e-300, 1e-12
-FLEXIBLE_CURVE_POINTS = 101
-# Quantiles of the claims between which a curve is drawn: nothing is known beyond.
-FLEXIBLE_CURVE_QUANTILES = (0.005, 0.995)
+SMALLEST_LINE_VARIANCE = 1e-9  # of a direction of the line: below, it tells nothing
+STATISTIC_DIGITS = 9  # equal outcomes must tie, however their sums were rounded
+POWER_REACH = 3.2  # standard errors of a gap that the test usually finds
 
 
 class CalibrationTest(NamedTuple):
     """How far the outcomes are from the claims, and how often true claims look as bad or worse.
 
-    `statistic` is −log10 of the smallest nominal p-value over all scales; `p` corrects for the
-    choice among them.
+    `p` is the p-value of the test. `gap` is the mean claim minus the share that is right, with
+    the p-value of this part alone; `tilt` is above 0 where claims are too extreme and below where
+    they are too timid, with its own. `detectable_gap` would probably have been found.
+    `no_error_chance` is the probability of no wrong answer at all, if the claims are true.
+    `statistic` is −log10 of the smallest nominal p-value over intervals of the claims.
+    `worst_group` is the group that looks worst, where groups are few.
 
     >>> CalibrationTest(statistic=0.4, p=0.7).p
     0.7
@@ -63,50 +53,67 @@ class CalibrationTest(NamedTuple):
 
     statistic: float
     p: float
+    gap: float = nan
+    p_gap: float = nan
+    tilt: float = nan
+    p_tilt: float = nan
+    detectable_gap: float = nan
+    errors: int = 0
+    expected_errors: float = nan
+    no_error_chance: float = nan
+    worst_group: str | None = None
 
 
-def calibration_test(data: Tally | Outcomes | Predictions, seed: int = 0) -> CalibrationTest:
+def calibration_test(
+    data: Tally | Outcomes | Predictions, seed: int = 0, *, positive: str | int | None = None
+) -> CalibrationTest:
     r"""Whether outcomes fall as the claims say: a test of perfect calibration, exact for
     independent samples.
 
-    Outcomes are redrawn as :math:`c_i \sim \mathrm{Bernoulli}(r_i)` 999 times. The statistic is the
-    smallest nominal p-value over 1, 2, 4, ..., 64 intervals of equal null variance (at least 1
-    each), of the sum of their squared standardised residuals (smooth defects) and of the largest of
-    them (local ones). With a `group`, signs of whole groups are redrawn instead, which holds for
-    many groups; more than 4,096 are pooled at random. Unequal weights are refused. Bröcker & Smith
-    2007 for redrawn outcomes.
+    Outcomes are redrawn as :math:`c_i \sim \mathrm{Bernoulli}(p_i)` 9,999 times (999 above 2,048
+    samples), with residuals :math:`e_i = c_i - p_i` of variance :math:`v_i = p_i (1 - p_i)`. Three
+    statistics look at them: the smallest nominal p-value over 1, 2, 4, ..., 64 intervals of equal
+    null variance, of the sum of their squared standardised residuals (smooth defects) and of the
+    largest of them (local ones); :math:`|\sum e_i (1 - 2p_i)| / \sqrt{\sum v_i (1 - 2p_i)^2}`
+    (too extreme or too timid); :math:`|\sum e_i| / \sqrt{\sum v_i}` (too high or too low). p is the
+    share of all lines, the seen one among them, whose best rank in any column is as good.
+
+    `positive` names the class whose probability is tested, of predictions or of their
+    `positive_outcomes`: there the score test of the recalibration line joins them. With a `group`,
+    signs of whole groups are redrawn, which holds for many groups; more than 4,096 are pooled at
+    random. Fewer than 10 groups: the smallest p-value of all rows and of each group of 30 rows,
+    times how many were looked at; rows inside a group are taken as independent. Unequal weights and
+    graded losses are refused. Bröcker & Smith 2007 for redrawn outcomes.
 
     >>> from howsure import tally
     >>> calibration_test(tally([0.9] * 50 + [0.6] * 50, correct=[1] * 45 + [0] * 5 + [1] * 30 + [0] * 20)).p > 0.5
     True
     >>> calibration_test(tally([0.9] * 100, correct=[1] * 60 + [0] * 40)).p
-    0.001
+    0.0001
     """
-    source = Outcomes.of(data) if isinstance(data, Predictions) else data
+    if not isinstance(data, Predictions):
+        source = data
+    elif positive is None:
+        source = Outcomes.of(data)
+    else:
+        source = positive_outcomes(data, positive)
     t = source.tally() if isinstance(source, Outcomes) else source
     needs_claims(t, "calibration_test")
     if not t.equal_weights:
         raise InputError(
             "calibration_test redraws the outcomes of single samples; unequal weights are refused."
         )
-    rows = ClaimRows(
-        claim=np.asarray(t.score, dtype=np.float64)[::-1],
-        count=np.asarray(t.count, dtype=np.float64)[::-1],
-        right=np.asarray(t.count - t.loss, dtype=np.float64)[::-1],
-    )
+    with_line = positive is not None
+    rows = ClaimRows.of(t)
     if not isinstance(source, Outcomes) or source.group is None:
-        return run_outcome_test(rows, seed)
-    # With groups: the residual sums of every group in every interval.
+        return run_outcome_test(rows, seed, with_line=with_line)
+    if int(source.units.max()) + 1 < UNSAFE_BELOW_GROUPS:
+        return run_group_tests(source, seed, with_line=with_line)
     group = pool_groups(source.units, seed)
-    groups = int(group.max()) + 1
-    if groups < 2:
-        raise InputError("calibration_test needs more than one group to tell how groups differ.")
-    leaf = assign_leaves(rows.variance)
     row = np.searchsorted(rows.claim, source.score.astype(np.float64) + 0.0)
-    cell = group * LEAVES + leaf[row]
-    sums = count_values(cell, source.right - source.score, minlength=groups * LEAVES)
-    leaf_sums = sums.reshape(groups, LEAVES).astype(np.float64)
-    return run_sign_test(leaf_sums, _sum_by_leaf(leaf, rows.variance), len(source), seed)
+    return run_sign_test(
+        rows, group=group, row=row, residual=source.right - source.score, seed=seed
+    )
 
 
 # ---- independent samples
@@ -120,43 +127,87 @@ class ClaimRows:
     count: Floats
     right: Floats
 
+    @classmethod
+    def of(cls, t: Tally) -> ClaimRows:
+        """The rows of a tally of equal weights."""
+        return cls(
+            claim=np.asarray(t.score, dtype=np.float64)[::-1],
+            count=np.asarray(t.count, dtype=np.float64)[::-1],
+            right=np.asarray(t.count - t.loss, dtype=np.float64)[::-1],
+        )
+
     @property
     def variance(self) -> Floats:
         """Variance of the number of right answers, if claims are true."""
         return self.count * self.claim * (1 - self.claim)
 
 
-def run_outcome_test(rows: ClaimRows, seed: int) -> CalibrationTest:
-    """Outcomes of every row are redrawn as binomial numbers at the row's claim, 999 times.
+def run_outcome_test(rows: ClaimRows, seed: int, *, with_line: bool = False) -> CalibrationTest:
+    """Outcomes of every row are redrawn as binomial numbers at the row's claim.
 
-    The statistic looks at 1, 2, 4, ..., 64 neighbouring intervals of equal null variance: at the
-    sum of their squared standardised residuals, which sees smooth defects, and at the largest of
-    them, which sees local ones. Only as many intervals as leave a null variance of 1 to each: in
-    thinner ones a single wrong answer among sure ones looks worse than all that whole data can
-    show.
+    Only as many intervals as leave a null variance of 1 to each: in thinner ones a single wrong
+    answer among sure ones looks worse than all that whole data can show.
     """
-    singly = bool(rows.count.sum() <= MAX_SINGLE_REDRAWS)
-    if not singly:
+    whole = rows
+    redraws = FEW_REDRAWS
+    if rows.count.sum() > MAX_SINGLE_REDRAWS:
         rows = merge_rows(rows, MAX_REDRAWN_ROWS)
     leaf = assign_leaves(rows.variance)
     null = _sum_by_leaf(leaf, rows.variance)
-    residual = _sum_by_leaf(leaf, rows.right - rows.count * rows.claim)
-    if singly:
+    if rows.count.sum() <= MAX_SINGLE_REDRAWS:
         # Single outcomes are drawn much faster than binomial numbers.
+        redraws = MANY_REDRAWS
         times = rows.count.astype(np.int64)
-        one = np.ones(int(times.sum()))
-        rows = ClaimRows(claim=repeat_values(rows.claim, times), count=one, right=one)
+        place = np.arange(int(times.sum())) - repeat_values(np.cumsum(times) - times, times)
         leaf = repeat_values(leaf, times)
+        right = (place < repeat_values(rows.right, times)).astype(np.float64)
+        one = np.ones(len(right))
+        rows = ClaimRows(claim=repeat_values(rows.claim, times), count=one, right=right)
+    directions = list_directions(rows, with_line)
+    # The seen outcomes go the way of the redrawn ones, so that equal outcomes give equal sums.
+    sums = [sum_residuals(rows.right[None], rows, leaf, directions)]
     rng = np.random.default_rng(seed)
     step = max(1, REDRAW_CHUNK_NUMBERS // len(leaf))
-    redrawn = [
-        redraw_residuals(rows, leaf, min(step, REDRAWS - i), rng) for i in range(0, REDRAWS, step)
-    ]
+    for i in range(0, redraws, step):
+        drawn = redraw_outcomes(rows, min(step, redraws - i), rng)
+        sums.append(sum_residuals(drawn, rows, leaf, directions))
+    lines = np.concatenate(sums)
     scales = _count_scales(float(null.sum()) / MIN_INTERVAL_VARIANCE)
-    return compare_with_null(
-        standardise(residual[None], null, scales),
-        standardise(np.concatenate(redrawn), null, scales),
-    )
+    standard = standardise(lines[:, :LEAVES], null, scales)
+    columns = [compute_statistic(standard)]
+    columns += measure_directions(lines[:, LEAVES:], rows.variance @ directions**2)
+    return describe_test(rank_in_pool(np.stack(columns, axis=1)), columns[0][0], whole, design=1.0)
+
+
+def list_directions(rows: ClaimRows, with_line: bool) -> Floats:
+    """(rows, directions): what residuals are multiplied with before they are summed.
+
+    Too extreme or too timid, too high or too low; with the line also its intercept and slope, in
+    which claims of exactly 0 or 1 have no part.
+    """
+    directions = [1 - 2 * rows.claim, np.ones(len(rows.claim))]
+    if with_line:
+        inner = (rows.claim > 0) & (rows.claim < 1)
+        z = np.where(inner, logit(rows.claim), 0.0)
+        total = float(rows.variance.sum())
+        if total > 0:
+            z = z - float(np.dot(rows.variance, z)) / total
+        directions += [inner.astype(np.float64), np.where(inner, z, 0.0)]
+    return np.stack(directions, axis=1)
+
+
+def measure_directions(sums: Floats, variance: Floats) -> list[Floats]:
+    """The statistic of each direction, and of the line, for every line of residual sums."""
+    columns: list[Floats] = []
+    for total, null in zip(sums.T[:2], variance[:2], strict=True):
+        columns.append(np.abs(total) / np.sqrt(null) if null > 0 else 0 * total)
+    if len(variance) > 2:
+        squares = np.zeros(len(sums))
+        for total, null in zip(sums.T[2:], variance[2:], strict=True):
+            if null > SMALLEST_LINE_VARIANCE:
+                squares += total**2 / null
+        columns.append(squares)
+    return columns
 
 
 def merge_rows(rows: ClaimRows, most: int) -> ClaimRows:
@@ -184,21 +235,44 @@ def _sum_by_leaf(leaf: Ints, column: Floats) -> Floats:
     return count_values(leaf, column, minlength=LEAVES).astype(np.float64)
 
 
-def redraw_residuals(rows: ClaimRows, leaf: Ints, draws: int, rng: np.random.Generator) -> Floats:
-    """Residual sums of the leaves for so many redrawn data sets, one line each."""
-    shape = (draws, len(leaf))
+def redraw_outcomes(rows: ClaimRows, draws: int, rng: np.random.Generator) -> Floats:
+    """How many of each row are right, if claims are true, for so many data sets, one line each."""
+    shape = (draws, len(rows.claim))
     if (rows.count == 1).all():
-        right = rng.random(shape) < rows.claim
-    else:
-        right = rng.binomial(rows.count.astype(np.int64), rows.claim, shape)
+        return (rng.random(shape) < rows.claim).astype(np.float64)
+    return rng.binomial(rows.count.astype(np.int64), rows.claim, shape).astype(np.float64)
+
+
+def sum_residuals(right: Floats, rows: ClaimRows, leaf: Ints, directions: Floats) -> Floats:
+    """Residual sums of the leaves, then of the directions; one line for each line of outcomes."""
     start = np.flatnonzero(np.concatenate(([True], leaf[1:] != leaf[:-1])))
-    claimed = sum_runs(rows.count * rows.claim, start)
-    sums = np.zeros((draws, LEAVES))
-    sums[:, leaf[start]] = sum_runs(right, start, axis=1, dtype=np.float64) - claimed
+    claimed = rows.count * rows.claim
+    sums = np.zeros((len(right), LEAVES + directions.shape[1]))
+    in_leaves = sum_runs(right, start, axis=1) - sum_runs(claimed, start)
+    sums[:, leaf[start]] = in_leaves
+    sums[:, LEAVES:] = right @ directions - claimed @ directions
     return sums
 
 
 # ---- groups
+
+
+def run_group_tests(source: Outcomes, seed: int, *, with_line: bool) -> CalibrationTest:
+    """All rows, and each group of at least 30 rows, as if rows were independent."""
+    whole = run_outcome_test(ClaimRows.of(source.tally()), seed, with_line=with_line)
+    unit = source.units
+    groups = int(unit.max()) + 1
+    if groups < 2:
+        return whole
+    p_of: dict[str, float] = {}
+    for i in range(groups):
+        part = source[unit == i]
+        if len(part) >= MIN_TESTED_GROUP and part.group is not None:
+            rows = ClaimRows.of(part.tally())
+            p_of[str(part.group[0])] = run_outcome_test(rows, seed, with_line=with_line).p
+    least = min([whole.p, *p_of.values()])
+    worst = min(p_of, key=lambda name: p_of[name]) if p_of else None
+    return whole._replace(p=min(1.0, (len(p_of) + 1) * least), worst_group=worst)
 
 
 def pool_groups(group: Ints, seed: int) -> Ints:
@@ -211,29 +285,47 @@ def pool_groups(group: Ints, seed: int) -> Ints:
     return (np.random.default_rng([seed, groups]).permutation(groups) % MAX_SIGN_GROUPS)[group]
 
 
-def run_sign_test(leaf_sums: Floats, variance: Floats, n: int, seed: int) -> CalibrationTest:
-    """The same where n samples come in groups, a line of residual sums each: signs of whole groups
-    are redrawn.
+def run_sign_test(
+    rows: ClaimRows, *, group: Ints, row: Ints, residual: Floats, seed: int
+) -> CalibrationTest:
+    """The same where samples come in groups: signs of whole groups are redrawn.
 
-    Not exact: it takes residual sums to be as likely of either sign, which needs many samples in an
-    interval; so there are only as many intervals as leave 60 effective samples to each, the
-    skewness of the groups is taken out of the seen and of the drawn sums (Hall 1992), and what was
-    seen is held against Student's t of so many groups. `variance` are the null variances of
-    independent samples; the standardisation takes the larger of these and of what the groups show.
+    `group`, `row` and `residual` are those of each sample. Not exact: it takes residual sums to be
+    as likely of either sign, which needs many samples in an interval; so there are only as many
+    intervals as leave 60 effective samples to each, the skewness of the groups is taken out of the
+    seen and of the drawn sums (Hall 1992), and what was seen is held against Student's t of so many
+    groups. The standardisation takes the larger of the null variances of independent samples and of
+    what the groups show.
     """
+    groups, n = int(group.max()) + 1, len(group)
+    leaf, variance = assign_leaves(rows.variance), rows.variance
+    null = _sum_by_leaf(leaf, variance)
+    cell = group * LEAVES + leaf[row]
+    leaf_sums = count_values(cell, residual, minlength=groups * LEAVES)
+    leaf_sums = leaf_sums.reshape(groups, LEAVES).astype(np.float64)
+    directions = list_directions(rows, with_line=False)
+    by_direction = np.zeros((groups, directions.shape[1]))
+    np.add.at(by_direction, group, residual[:, None] * directions[row])
+    design = compute_sign_design(leaf_sums, null)
+    parts = [(by_direction, (variance @ directions**2)[None])]
+    for scale in range(_count_scales(n / design / MIN_INTERVAL_SAMPLES)):
+        parts.append((_sum_leaves(leaf_sums, scale), _sum_leaves(null[None], scale)))
     rng = np.random.default_rng(seed)
-    signs = rng.choice(np.array([-1.0, 1.0]), (REDRAWS, len(leaf_sums)))
+    redraws = MANY_REDRAWS if n <= MAX_SINGLE_REDRAWS else FEW_REDRAWS
+    signs = rng.choice(np.array([-1.0, 1.0]), (redraws, groups))
+    standard: list[Floats] = []
+    for part, null_of_part in parts:
+        standard.append(np.concatenate(standardise_signs(part, null_of_part, signs)))
+    two = np.abs(standard[0])
+    columns = [compute_statistic(standard[1:]), two[:, 0], two[:, 1]]
+    ranks = rank_in_pool(np.stack(columns, axis=1))
+    return describe_test(ranks, columns[0][0], rows, design=design)
+
+
+def compute_sign_design(leaf_sums: Floats, null: Floats) -> float:
+    """The design effect of the groups, one line of residual sums each, for the mean residual."""
     of_groups = float((leaf_sums.sum(axis=1) ** 2).sum())
-    design = max(1.0, of_groups / max(float(variance.sum()), SMALLEST_VARIANCE))
-    scales = _count_scales(n / design / MIN_INTERVAL_SAMPLES)
-    seen: list[Floats] = []
-    redrawn: list[Floats] = []
-    for scale in range(scales):
-        part, null = _sum_leaves(leaf_sums, scale), _sum_leaves(variance[None], scale)
-        one, many = standardise_signs(part, null, signs)
-        seen.append(one)
-        redrawn.append(many)
-    return compare_with_null(seen, redrawn)
+    return max(1.0, of_groups / max(float(null.sum()), SMALLEST_VARIANCE))
 
 
 def standardise_signs(part: Floats, null: Floats, signs: Floats) -> tuple[Floats, Floats]:
@@ -279,13 +371,58 @@ def standardise(residual: Floats, variance: Floats, scales: int) -> list[Floats]
     return standard
 
 
-def compare_with_null(seen: list[Floats], redrawn: list[Floats]) -> CalibrationTest:
-    """The rank of what was seen among the redrawn: standardised residuals of every scale, one line
-    for each set of outcomes.
+class PoolRanks(NamedTuple):
+    """p-values of the seen line: over all columns together, and of the first three by themselves."""
+
+    p: float
+    of_intervals: float
+    of_tilt: float
+    of_gap: float
+
+
+def rank_in_pool(statistics: Floats) -> PoolRanks:
+    """The seen line, the first, among all lines: how many have a best rank as good as its own.
+
+    >>> rank_in_pool(np.array([[2.0, 0.1, 0.2], [1.0, 3.0, 0.1], [0.5, 0.2, 0.3]])).of_gap.__round__(3)
+    0.667
     """
-    statistic, null = compute_statistic(seen)[0], compute_statistic(redrawn)
-    as_bad = (null >= statistic - 1e-12).sum()
-    return CalibrationTest(statistic=float(statistic), p=float((1 + as_bad) / (len(null) + 1)))
+    lines = np.round(statistics, STATISTIC_DIGITS)
+    ranks = np.empty(lines.shape, dtype=np.int64)
+    for j, column in enumerate(lines.T):
+        ranks[:, j] = len(lines) - np.searchsorted(np.sort(column), column, side="left")
+    best = ranks.min(axis=1)
+    own = ranks[0] / len(lines)
+    return PoolRanks(
+        p=float((best <= best[0]).mean()),
+        of_intervals=float(own[0]),
+        of_tilt=float(own[1]),
+        of_gap=float(own[2]),
+    )
+
+
+def describe_test(
+    ranks: PoolRanks, statistic: float, rows: ClaimRows, *, design: float
+) -> CalibrationTest:
+    """The result, with what a sentence about it needs."""
+    n = float(rows.count.sum())
+    variance = float(rows.variance.sum())
+    residual = rows.right - rows.count * rows.claim
+    # Nothing that was claimed for certain to be wrong can be right: its logarithm is -inf, the
+    # chance 0.
+    with np.errstate(divide="ignore"):
+        log_chance = float(np.dot(rows.count, np.log(rows.claim)))
+    return CalibrationTest(
+        statistic=float(statistic),
+        p=ranks.p,
+        gap=-float(residual.sum()) / n,
+        p_gap=ranks.of_gap,
+        tilt=float(np.dot(residual, 1 - 2 * rows.claim)) / n,
+        p_tilt=ranks.of_tilt,
+        detectable_gap=(POWER_REACH * sqrt(design * variance) + 2 * design) / n,
+        errors=round(n - float(rows.right.sum())),
+        expected_errors=float(np.dot(rows.count, 1 - rows.claim)),
+        no_error_chance=float(np.exp(log_chance)),
+    )
 
 
 def compute_statistic(standard: list[Floats]) -> Floats:
@@ -303,152 +440,3 @@ def compute_statistic(standard: list[Floats]) -> Floats:
         of_largest = -np.expm1(intervals * np.log1p(-2 * tail.clip(max=0.5 - 1e-16)))
         smallest = np.minimum(smallest, np.minimum(of_sum, of_largest))
     return -np.log10(np.maximum(smallest, SMALLEST_P))
-
-
-# ---- limits of recalibration, observed over expected, and the curve without bins
-
-
-def compute_line_limits(source: Tally | Outcomes, level: float) -> tuple[Interval, Interval]:
-    """Normal limits of the intercept and the slope of `recalibration`; groups and weights widen
-    them.
-
-    >>> from howsure import tally
-    >>> t = tally([0.2, 0.4, 0.6, 0.8] * 50, correct=[0, 0, 1, 1, 0, 1, 0, 1] * 25)
-    >>> intercept, slope = compute_line_limits(t, 0.95)
-    >>> slope.low < 2 < slope.high
-    True
-    """
-    case, half = SampleCase.of(source), (1 - level) / 2
-    fit = fit_log_odds(case.tally)
-    if fit is None:
-        nothing = refuse_limits(
-            "one class is missing, the score is constant, or the classes separate"
-        )
-        return nothing, nothing
-    limits: list[Interval] = []
-    for direction in np.eye(2):
-        value = float(direction @ fit.coefficients)
-        reach = student_quantile(inf, half) * _compute_error(fit, direction, case, half)
-        limits.append(Interval(low=value - reach, high=value + reach))
-    return limits[0], limits[1]
-
-
-def compute_large_limits(source: Tally | Outcomes, level: float) -> Interval:
-    """Normal limits of `calibration_in_the_large`; groups and weights widen them.
-
-    >>> from howsure import tally
-    >>> limits = compute_large_limits(tally([0.5] * 100, correct=[1, 0] * 50), 0.95)
-    >>> round(limits.low, 3), round(limits.high, 3)
-    (-0.392, 0.392)
-    """
-    case, half = SampleCase.of(source), (1 - level) / 2
-    fit = fit_in_the_large(case.tally)
-    if fit is None:
-        return refuse_limits("one class is missing")
-    value = float(fit.coefficients[0])
-    error = _compute_error(fit, np.array([1.0, 0.0]), case, half)
-    reach = student_quantile(inf, half) * error
-    return Interval(low=value - reach, high=value + reach)
-
-
-# The numbers of P(positive) that are no means: for predictions and their reports the same limits.
-POSITIVE_LIMITS: dict[Metric, Callable[[Tally | Outcomes, float], Interval]] = {
-    calibration_in_the_large: compute_large_limits,
-    calibration_intercept: lambda source, level: compute_line_limits(source, level)[0],
-    calibration_slope: lambda source, level: compute_line_limits(source, level)[1],
-    observed_expected: lambda source, level: compute_observed_limits(source, level),
-}
-
-
-def _compute_error(fit: LogOdds, direction: Floats, case: SampleCase, half: float) -> float:
-    """The standard error of a linear combination of the coefficients, by the information; times
-    the design effect of groups and weights.
-    """
-
-    def compute_influence() -> RowInfluence:
-        x = fit.basis(case.rows.score)
-        pull = case.n * (x @ fit.covariance @ direction)
-        return RowInfluence(start=pull / (1 + np.exp(x @ fit.coefficients)), slope=-pull)
-
-    design = case.compute_design(compute_influence, half)
-    return sqrt(float(direction @ fit.covariance @ direction) * design)
-
-
-def compute_observed_limits(source: Tally | Outcomes, level: float) -> Interval:
-    """Limits of `observed_expected`, normal on its logarithm; none without positive cases.
-
-    >>> from howsure import tally
-    >>> t = tally([0.2, 0.4, 0.6, 0.8] * 25, correct=[0, 0, 1, 1] * 25)
-    >>> limits = compute_observed_limits(t, 0.95)
-    >>> round(limits.low, 3), round(limits.high, 3)
-    (0.883, 1.132)
-    """
-    case, half = SampleCase.of(source), (1 - level) / 2
-    value = observed_expected(case.tally)
-    if not isfinite(value) or value == 0:
-        return refuse_limits("there are no positive cases, or none is expected")
-    score = case.rows.score
-    expected = float(np.dot(score, case.rows.count)) / case.n
-    influence = RowInfluence(
-        start=(1 - value * score) / expected, slope=np.full(len(score), -1 / expected)
-    )
-    design = case.compute_design(lambda: influence, half)
-    error = sqrt(case.sum_squares(influence) * design) / case.n
-    reach = exp(student_quantile(inf, half) * error / value)
-    return Interval(low=value / reach, high=value * reach)
-
-
-def flexible_calibration(
-    preds: Predictions | Outcomes | Tally, positive: str | int | None = None, *, level: float = 0.95
-) -> Curve:
-    """Observed against predicted probability of the positive class, without bins, with a band.
-
-    Outcome log odds as a restricted cubic spline of the log odds of P(positive): 5 knots, 4 or 3
-    where the rarer outcome has fewer than 50 or 40 cases or an end has cases of one outcome only, a
-    straight line below 30. `.low` and `.high` hold at `level` at each point; a `group` and unequal
-    weights widen them. Drawn between the outer half percents of the predictions. On the diagonal a
-    prediction is right. Harrell 2015, section 2.4; Van Calster et al. 2016.
-
-    >>> c = flexible_calibration(Predictions.from_probs(np.arange(1, 100) / 100, np.arange(99) % 3 > 0))
-    >>> c.labels, bool((c.low < c.y).all() and (c.y < c.high).all())
-    (('predicted probability', 'observed share'), True)
-    """
-    source = positive_outcomes(preds, positive) if isinstance(preds, Predictions) else preds
-    needs_outcomes(source, "flexible_calibration")
-    curve = build_flexible_curve(source, level)
-    if curve is None:
-        raise InputError(
-            "one class is missing, the score is constant, or the classes separate; there is no curve."
-        )
-    return curve
-
-
-def build_flexible_curve(source: Tally | Outcomes, level: float) -> Curve | None:
-    """`flexible_calibration` of outcomes, or None where there is none."""
-    case, half = SampleCase.of(source), (1 - level) / 2
-    fit = fit_flexible(case.tally)
-    if fit is None:
-        return None
-    ascending = case.rows.score[::-1]
-    below = np.cumsum(case.rows.count[::-1])
-    ends = np.searchsorted(below, np.array(FLEXIBLE_CURVE_QUANTILES) * case.n)
-    first, last = ascending[ends.clip(max=len(below) - 1)]
-    x = np.linspace(float(first), float(last), FLEXIBLE_CURVE_POINTS)
-    columns = fit.basis(x)
-    middle = columns @ fit.coefficients
-    errors = np.array([_compute_error(fit, row, case, half) for row in columns])
-    reach = student_quantile(inf, half) * errors
-    return Curve(
-        x=x,
-        y=_convert_log_odds(middle),
-        weight=np.full(len(x), nan),
-        threshold=x,
-        low=_convert_log_odds(middle - reach),
-        high=_convert_log_odds(middle + reach),
-        labels=("predicted probability", "observed share"),
-    )
-
-
-def _convert_log_odds(z: Floats) -> Floats:
-    """Probabilities of log odds; the clip keeps the exponential finite."""
-    return 1 / (1 + np.exp(-np.clip(z, -700, 700)))

@@ -25,7 +25,7 @@ from howsure.predictions.outcomes import Outcomes, needs_outcomes
 from howsure.tallies.building import SetTally
 from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.bootstrap import DrawStack, draw_pair, draw_rows, draw_units
-from howsure.uncertainty.calibration_testing import POSITIVE_LIMITS
+from howsure.uncertainty.class_limits import POSITIVE_LIMITS
 from howsure.uncertainty.limits import Interval, compute_limits, describe_infinite, refuse_limits
 from howsure.uncertainty.means import student_quantile, sum_by_unit
 from howsure.uncertainty.paired import (
