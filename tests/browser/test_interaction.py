@@ -288,21 +288,61 @@ def test_the_guarantee_is_that_of_the_function(
     t = tally(given.confidence, correct=given.correct)
     way(p, "guarantee")
     seen = set()
-    for risk in (0.001, 0.01, 0.02, 0.05, 0.1, 0.3):
+    for risk in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2):
         put(p, risk=risk, delta=delta)
-        g = guaranteed_threshold(t, risk=risk, delta=float(delta))
+        g = guaranteed_threshold(t, risk=risk, delta=float(delta), method="band")
         said = p.script("return document.getElementById('guaranteed').textContent")
         seen.add(g.feasible)
         assert p.shown("coverage") == f"{g.coverage * 100:.1f} %"
         assert (
-            (f"(bound {g.bound * 100:.2f} %)" in said)
+            (f"at this threshold alone at most {g.bound * 100:.2f} %" in said)
             if g.feasible
-            else ("do not allow this promise" in said)
+            else ("Not enough labels to guarantee" in said)
         )
         assert (
             p.script("return document.getElementById('download-policy').disabled") is not g.feasible
         )
     assert seen == {True, False}
+
+
+def test_a_risk_between_two_steps_has_the_guarantee_of_the_stricter_one(
+    show: Any, html: str
+) -> None:
+    p = show(html=html)
+    way(p, "guarantee")
+    put(p, risk=0.1, delta="0.05")
+    coverage = p.shown("coverage")
+    put(p, risk=0.13, delta="0.05")
+    assert p.shown("coverage") == coverage
+    assert "--risk 0.1 " in p.script("return document.getElementById('command').textContent")
+    put(p, risk=0.001, delta="0.05")
+    said = p.script("return document.getElementById('guaranteed').textContent")
+    assert said.startswith("Guarantees are offered for 0.5 % wrong and more")
+    assert p.script("return document.getElementById('download-policy').disabled")
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    [
+        "%",
+        "%E0%A4%A",
+        "way=none&delta=7&risk=x",
+        "at=-5&t0=99&t1=0.5",
+        "bins=..&call=x&way=guarantee",
+    ],
+)
+def test_a_wrong_fragment_does_not_stop_the_script(show: Any, html: str, fragment: str) -> None:
+    p = show(html=html)
+    p.console()  # empties it
+    p.script("location.hash = arguments[0]; location.reload()", fragment)
+    wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
+    wait(p.browser, 5).until(
+        lambda b: b.execute_script("return document.getElementById('command')?.textContent")
+    )
+    assert [entry for entry in p.console() if "Error" in entry] == []
+    way(p, "guarantee")
+    put(p, risk=0.1, delta="0.05")
+    assert "--risk 0.1 " in p.script("return document.getElementById('command').textContent")
 
 
 CHOICES = [

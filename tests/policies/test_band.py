@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from howsure import InputError, Outcomes, Predictions, tally
-from howsure.policies import guaranteed_threshold, label_thresholds
+from howsure.policies import band, guaranteed_threshold, label_thresholds
 from howsure.policies.band import (
     compute_band_limits,
     count_labels_for_band,
@@ -200,3 +200,27 @@ LABELS: list[Any] = [
 def test_labels_of_another_hand(errors: Any, risk: float, labels: int | None) -> None:
     kept = np.arange(2, 101, 2)
     assert count_labels_for_band(kept, errors.astype(np.int64), risk=risk, delta=0.05) == labels
+
+
+@pytest.mark.parametrize("n", [60, 199, 1000])
+def test_what_is_clear_without_the_limits_is_what_they_give(
+    n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(n)
+    clear = 0
+    for level in (0.0, 0.02, 0.2, 0.8):
+        score = np.sort(rng.random(n).round(2))[::-1]
+        wrong = rng.random(n) < level * (1.2 - score)
+        kept = np.flatnonzero(np.diff(score, append=-1)) + 1
+        errors = np.cumsum(wrong)[kept - 1]
+        for risk in (0.02, 0.05, 0.2, 0.5):
+            for delta in (0.01, 0.1):
+                clear += band.find_clear_row(kept, errors, risk=risk, delta=delta) is not None
+                row = band.find_band_row(kept, errors, risk=risk, delta=delta)
+                if len(band.compute_band_limits(n, risk, delta).rank):
+                    with monkeypatch.context() as patch:
+                        patch.setattr(band, "find_clear_row", lambda *_, **__: None)
+                        assert band.find_band_row(kept, errors, risk=risk, delta=delta) == row
+                else:
+                    assert row is None
+    assert 8 < clear < 32

@@ -25,6 +25,8 @@ BAND_STEPS = 100
 LEAST_ROUNDING = 1e-9  # of the number of samples that could show the risk at all
 BUDGET_ROUNDING = 1e-12
 TAIL_CUT = 1e-20
+SURE_SHARE = 1e-3  # of delta: as little is always left for the last rank
+HOPELESS_MARGIN = 1e-6
 LONGEST_DIRECT_SUM = 64  # beyond so many states a Fourier transform is faster
 
 # Of the number of labels that would usually be enough.
@@ -110,9 +112,10 @@ def find_band_row(
     if risk >= 1:
         return len(kept) - 1
     n = int(kept[-1])
+    clear = find_clear_row(kept, errors, risk=risk, delta=delta)
+    if clear is not None:
+        return None if clear < 0 else clear
     limits = compute_band_limits(n, risk, delta)
-    if not len(limits.rank):
-        return None
     # A row belongs to the last rank that it reaches: those of rank i run from begin[i] to end[i].
     begin: list[int] = np.searchsorted(kept, limits.rank).tolist()
     end = [*begin[1:], len(kept)]
@@ -136,6 +139,36 @@ def find_band_row(
     return None if last < 0 else last
 
 
+def find_clear_row(
+    kept: Ints | Floats, errors: Ints | Floats, *, risk: float, delta: float
+) -> int | None:
+    """The row that `find_band_row` finds where that is clear without the limits: the last one, or
+    -1 for none; None where it is not clear.
+
+    Whatever the limits are, a walk is below that of a rank with probability at most delta, and the
+    last rank has at least a thousandth of delta to spend.
+    """
+    n = int(kept[-1])
+    ranks = _list_ranks(n, risk, delta)
+    if not len(ranks):
+        return -1
+    from scipy.special import bdtr
+
+    fewest = errors[np.searchsorted(kept, ranks)]
+    if float(bdtr(float(errors[-1]), n, risk)) <= SURE_SHARE * delta:
+        return len(kept) - 1
+    if (bdtr(fewest, ranks, risk) > delta * (1 + HOPELESS_MARGIN)).all():
+        return -1
+    return None
+
+
+def _list_ranks(n: int, risk: float, delta: float) -> Ints:
+    """The numbers of most trusted samples that have limits."""
+    least = ceil(log(delta) / log(1 - risk) - LEAST_ROUNDING)
+    ranks = np.unique(-(-np.arange(1, BAND_STEPS + 1) * n // BAND_STEPS))
+    return ranks[ranks >= least]
+
+
 def find_chain_start(n: int, risk: float, delta: float) -> int:
     """The least rank of the chain: before it a test has little power, and one failure ends it.
 
@@ -154,9 +187,7 @@ def compute_band_limits(n: int, risk: float, delta: float) -> BandLimits:
     >>> int(limits.band[-1]), int(limits.chain[-1])
     (18, 22)
     """
-    least = ceil(log(delta) / log(1 - risk) - LEAST_ROUNDING)
-    ranks = np.unique(-(-np.arange(1, BAND_STEPS + 1) * n // BAND_STEPS))
-    ranks = ranks[ranks >= least]
+    ranks = _list_ranks(n, risk, delta)
     if not len(ranks):
         empty = np.zeros(0, dtype=np.int64)
         return BandLimits(empty, empty, empty)

@@ -139,11 +139,22 @@ class Points(TypedDict):
     high: list[float] | None
 
 
+class GuaranteeStep(TypedDict):
+    """The place among `points` of the threshold that keeps a risk with probability 1 - delta, and
+    the upper bound of its risk; both null where these labels allow none.
+    """
+
+    risk: float
+    delta: float
+    point: int | None
+    bound: float | None
+
+
 class GuaranteeSteps(TypedDict):
-    """Thresholds that the fixed sequence tests, and the upper bound of the risk at each, by delta."""
+    """What `guaranteed_threshold(method="band")` finds for some risks and deltas."""
 
     points: Points
-    bounds: dict[str, list[float]]
+    steps: list[GuaranteeStep]
 
 
 class Deciding(TypedDict):

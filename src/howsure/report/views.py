@@ -16,7 +16,12 @@ from howsure.bounds import compute_proportion_limits
 from howsure.curves import Curve
 from howsure.curves.curve import trace_ideal
 from howsure.metrics import bands
-from howsure.policies.guarantee import compute_upper_bound, count_at_steps, find_step_rows
+from howsure.policies.guarantee import (
+    AcceptedCounts,
+    RiskTest,
+    count_accepted,
+    search_thresholds,
+)
 from howsure.report.catalogue import is_claim
 from howsure.report.masks import draw_thumbnail
 from howsure.report.measurement import clean_counts, list_counts, round_finite, round_numbers
@@ -30,6 +35,7 @@ from howsure.report.report_types import (
     CorpData,
     CurveData,
     Deciding,
+    GuaranteeStep,
     GuaranteeSteps,
     HistogramData,
     Operating,
@@ -64,6 +70,7 @@ RELIABILITY_BINS = {
 MAX_FOLLOWED_ON_PAGE = 20  # classes whose deferral a page follows
 MAX_CORNERS = 600
 GUARANTEE_DELTAS = (0.01, 0.05, 0.1)
+GUARANTEE_RISKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 NO_GUARANTEE_FOR_GROUPS = (
     "these samples come in groups; `howsure threshold --risk` makes a promise about groups"
 )
@@ -434,29 +441,39 @@ def build_deciding(s: Summary, level: float) -> Deciding:
     shown = min(len(kept), MAX_CORNERS)
     rows = np.unique(np.linspace(0, len(kept) - 1, shown).round().astype(int))
     half = (1 - level) / 2 if s.shape.alike else None
-    # The steps that a fixed sequence tests; or why no guarantee can rest on these samples.
+    # The risks that the page offers; or why no guarantee can rest on these samples.
     guarantee: GuaranteeSteps | None = None
     why = NO_GUARANTEE_FOR_GROUPS if s.shape.grouped else None
     if why is None:
         try:
-            steps = count_at_steps(t, "clopper_pearson")
+            counts = count_accepted(t)
         except InputError as e:
             why = str(e)
         else:
-            at = find_step_rows(steps)
-            bounds: dict[str, list[float]] = {}
-            for delta in GUARANTEE_DELTAS:
-                bounds[f"{delta:g}"] = [
-                    compute_upper_bound(steps, int(row), delta, "clopper_pearson") for row in at
-                ]
-            points = _build_points(steps.score[at], steps.kept[at], steps.loss[at], half)
-            guarantee = {"points": points, "bounds": bounds}
+            guarantee = _build_guarantee_steps(counts, half)
     return {
         "n": list_counts(np.asarray([t.n]))[0],
         "corners": _build_points(score[rows], kept[rows], wrong[rows], half),
         "guarantee": guarantee,
         "why": why,
     }
+
+
+def _build_guarantee_steps(counts: AcceptedCounts, half: float | None) -> GuaranteeSteps:
+    steps: list[GuaranteeStep] = []
+    places: dict[int, int] = {}  # of a row among the points
+    for delta in GUARANTEE_DELTAS:
+        for risk in GUARANTEE_RISKS:
+            test = RiskTest(risk=risk, delta=delta, bound="clopper_pearson")
+            row, bound = search_thresholds(counts, test, "band")
+            step: GuaranteeStep = {"risk": risk, "delta": delta, "point": None, "bound": None}
+            if row is not None:
+                step["point"] = places.setdefault(row, len(places))
+                step["bound"] = bound
+            steps.append(step)
+    at = np.array(list(places), dtype=np.int64)
+    points = _build_points(counts.score[at], counts.kept[at], counts.loss[at], half)
+    return {"points": points, "steps": steps}
 
 
 def _build_points(score: Floats, kept: Counts, wrong: Counts, half: float | None) -> Points:

@@ -19,7 +19,7 @@
 
   const SHARES = [0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5];
   const COSTS = [0, ...[0.1, 1, 10, 100, 1000, 10000].flatMap((s) => [1, 1.5, 2, 3, 5, 7].map((m) => Number((m * s).toPrecision(3))))];
-  const STOPS = { error: COSTS, deferral: COSTS.filter((c) => c <= 1000), expert: SHARES, risk: SHARES.slice(1) };
+  const STOPS = { error: COSTS, deferral: COSTS.filter((c) => c <= 1000), expert: SHARES, risk: deciding?.guarantee ? [...new Set(deciding.guarantee.steps.map((s) => s.risk))] : SHARES.slice(1) };
   const dials = Object.fromEntries(Object.entries(STOPS).map(([name, stops]) => [name, { stops, box: $(name), range: document.querySelector(`[data-dial=${name}]`), usual: $(name).value }]));
   const value = (name) => { const v = Number(dials[name].box.value); return Number.isFinite(v) && v >= 0 ? v : 0; };
   const nearest = (stops, v) => stops.reduce((best, s, i) => Math.abs(s - v) < Math.abs(stops[best] - v) ? i : best, 0);
@@ -44,18 +44,17 @@
     const g = (v) => general(v, 6);
     return { ...at(corners, best), rule: `least cost: error ${g(error)}, deferral ${g(deferral)}, expert wrong ${g(expert)}`, options: `--error-cost ${g(error)} --deferral-cost ${g(deferral)} --expert-error ${g(expert)}`, ...NONE };
   };
+  // Guarantees are those of the report: of the risk that is asked for, or of the next stricter one that was computed.
   const byGuarantee = () => {
-    const risk = value("risk"), delta = Number($("delta").value), { guarantee, corners, n } = deciding, g = (v) => general(v, 6);
-    const options = `--risk ${g(risk)} --delta ${g(delta)}`, rule = `risk of the accepted at most ${g(risk)} with probability ${g(1 - delta)} (fixed-sequence testing)`;
-    const nothing = { ...at(corners, 0), rule, options, risk, delta, bound: NaN, feasible: false };
-    if (!guarantee) { $("guaranteed").textContent = deciding.why; return nothing; }
-    const bounds = guarantee.bounds[general(delta, 6)], x = risk < 1 ? Math.log(delta) / Math.log1p(-risk) : 0;
-    const start = Math.min(Math.ceil(2.5 * x), Math.ceil((Math.ceil(x) + Math.ceil(n)) / 2));
-    let best = -1;
-    for (let i = 0; i < bounds.length; i++) { if (guarantee.points.kept[i] < start) continue; if (!(bounds[i] < risk)) break; best = i; }
-    if (best < 0) { $("guaranteed").textContent = `${whole(n)} labels do not allow this promise: allow more errors, or collect more labels.`; return nothing; }
-    $("guaranteed").textContent = `Promise: on new cases drawn like these, at most ${g(risk * 100)} % of the accepted are wrong, with probability ${g((1 - delta) * 100)} % over the labels (bound ${percent(bounds[best], 2)}). These labels must have trained neither model nor calibrator.`;
-    return { ...at(guarantee.points, best), rule, options, risk, delta, bound: bounds[best] };
+    const asked = value("risk"), delta = Number($("delta").value), { guarantee, corners, n } = deciding, g = (v) => general(v, 6);
+    const offered = (guarantee?.steps ?? []).filter((s) => s.delta === delta && s.risk <= asked), step = offered[offered.length - 1];
+    const risk = step ? step.risk : asked, options = `--risk ${g(risk)} --delta ${g(delta)} --method band`, rule = `risk of the accepted at most ${g(risk)} with probability ${g(1 - delta)} (joint limits)`;
+    const nothing = { ...at(corners, 0), rule, options, risk, delta, bound: NaN, feasible: false }, say = (text) => { $("guaranteed").textContent = text; };
+    if (!guarantee) { say(deciding.why); return nothing; }
+    if (!step) { say(`Guarantees are offered for ${g(guarantee.steps[0].risk * 100)} % wrong and more; the command takes any.`); return nothing; }
+    if (step.point === null) { say(`Not enough labels to guarantee at most ${g(risk * 100)} % errors: allow more, or collect more labels.`); return nothing; }
+    say(`Guaranteed: at most ${g(risk * 100)} % wrong among such answers (${g((1 - delta) * 100)} % confidence; at this threshold alone at most ${percent(step.bound, 2)}). The labels must have trained neither model nor calibrator.`);
+    return { ...at(guarantee.points, step.point), rule, options, risk, delta, bound: step.bound };
   };
 
   const way = () => all("input[name=way]").find((e) => e.checked).value;
@@ -178,6 +177,7 @@
     slider.value = state.get("at") ?? slider.defaultValue;
     for (const [name, d] of Object.entries(dials)) d.box.value = state.get(name) ?? d.usual;
     $("delta").value = state.get("delta") ?? "0.05";
+    if (!$("delta").value) $("delta").value = "0.05"; // an address may name one that is not offered
     show();
   });
   for (const e of all("input[name=bins]")) e.addEventListener("change", () => set("bins", e.id.slice(5), "equal_range"));

@@ -10,7 +10,9 @@ const howsure = (() => {
   const state = new URLSearchParams();
   let section = "";
   const read = () => {
-    const [first, ...rest] = decodeURI(location.hash.slice(1)).split("&");
+    let text = location.hash.slice(1);
+    try { text = decodeURI(text); } catch { /* an address that somebody cut short is read as it stands */ }
+    const [first, ...rest] = text.split("&");
     const pairs = first.includes("=") ? [first, ...rest] : rest;
     section = first.includes("=") ? "" : first;
     for (const key of [...state.keys()]) state.delete(key);
@@ -243,7 +245,7 @@ const howsure = (() => {
     }
     bar.append(button("Copy", `Copy ${table.closest(".scroll").ariaLabel}`, () => copy([table.tHead.rows[0], ...[...body.rows].filter((r) => !r.hidden && !r.classList.contains("gone"))].map((r) => [...r.cells].map((c) => c.textContent.trim()).join("\t")).join("\n"))));
     table.closest(".scroll").before(bar);
-    follow(() => { const s = Number(state.get(key)); if (s) sort(Math.abs(s) - 1, s < 0); });
+    follow(() => { const s = Number(state.get(key)); if (heads[Math.abs(s) - 1]) sort(Math.abs(s) - 1, s < 0); });
   });
   for (const code of all(".steps code")) code.after(button("Copy", `Copy ${code.textContent}`, () => copy(code.textContent)));
 
