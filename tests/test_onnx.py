@@ -1,10 +1,18 @@
 """Calibrators inside an ONNX graph: ONNX Runtime gives what we give."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from howsure import InputError, Predictions
-from howsure.calibrators import Isotonic, MatrixScaling, Temperature, VectorScaling
+from howsure.calibrators import (
+    Isotonic,
+    MatrixScaling,
+    StructuredScaling,
+    Temperature,
+    VectorScaling,
+)
 from howsure.onnx import add_calibrator, export_calibrated
 
 onnx = pytest.importorskip("onnx")
@@ -47,11 +55,21 @@ def inputs(weight, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("calibrator", [Temperature, VectorScaling, MatrixScaling])
-def test_runtime_agrees(calibrator, dtype):
+@pytest.mark.parametrize(
+    "fit",
+    [
+        Temperature.fit,
+        partial(Temperature.fit, mixed=True),
+        VectorScaling.fit,
+        MatrixScaling.fit,
+        StructuredScaling.fit,
+        partial(StructuredScaling.fit, matrix="diagonal"),
+    ],
+)
+def test_runtime_agrees(fit, dtype):
     model, weight = classifier(dtype)
     x, preds = inputs(weight, dtype)
-    made = calibrator.fit(preds)
+    made = fit(preds)
     p = run(add_calibrator(model, made), x)
     assert p.dtype == dtype
     assert p == pytest.approx(made(preds).probs, abs=1e-6)

@@ -31,7 +31,7 @@ def add_calibrator(
     """A copy of an ONNX model with a new output: the calibrated probabilities.
 
     `logits` names the output (n, k) that holds the logits; it may be left out where there is one
-    output. Temperature, vector and matrix scaling become a few standard operators in the precision
+    output. Temperature, vector, matrix and structured scaling become a few standard operators in the precision
     of the logits. All old outputs stay. The calibrator must have been fitted on logits of the same
     model.
     """
@@ -52,10 +52,14 @@ def add_calibrator(
     made: list[NodeProto] = []
     current = source.name
     for operator, values in parts:
-        constant = _make_name(f"howsure_{operator}_by", names)
+        inputs = [current]
+        if values is not None:
+            constant = _make_name(f"howsure_{operator}_by", names)
+            stored = onnx.numpy_helper.from_array(values.astype(dtype), constant)
+            model.graph.initializer.append(stored)
+            inputs.append(constant)
         result = _make_name(f"howsure_{operator}", names)
-        model.graph.initializer.append(onnx.numpy_helper.from_array(values.astype(dtype), constant))
-        made.append(onnx.helper.make_node(operator, [current, constant], [result]))
+        made.append(onnx.helper.make_node(operator, inputs, [result]))
         current = result
     made.append(onnx.helper.make_node("Softmax", [current], [probabilities], axis=-1))
     model.graph.node.extend(made)

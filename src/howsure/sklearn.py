@@ -135,14 +135,14 @@ class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.B
 
     `fit` predicts each sample by a copy of `estimator` fitted without its fold (`cv` folds, each
     class spread evenly), fits `calibrator` on these predictions, and then fits `estimator` on
-    everything. `calibrator` is a name ("temperature", "vector", "matrix", "dirichlet", "histogram",
-    "platt", "beta", "none"; "sigmoid" and "isotonic", see below) or any function of Predictions
-    that returns a calibrator, such as `functools.partial(MatrixScaling.fit, l2=0.01)`. Without
-    `predict_proba` the decision function counts as logits. `ensemble=True` keeps the copies
-    instead, each with a calibrator of its own fold, and averages them; "auto" does so unless the
-    estimator is frozen. `cv="prefit"`, or a `FrozenEstimator`, takes a fitted `estimator` as it is
-    and fits the calibrator alone, on samples that must be new to it. The default estimator is a
-    linear support vector machine.
+    everything. `calibrator` is a name ("temperature", "diagonal", "full" (both structured scaling),
+    "vector", "matrix", "dirichlet", "histogram", "platt", "beta", "none"; "sigmoid" and "isotonic",
+    see below) or any function of Predictions that returns a calibrator, such as
+    `functools.partial(MatrixScaling.fit, l2=0.01)`. Without `predict_proba` the decision function
+    counts as logits. `ensemble=True` keeps the copies instead, each with a calibrator of its own
+    fold, and averages them; "auto" does so unless the estimator is frozen. `cv="prefit"`, or a
+    `FrozenEstimator`, takes a fitted `estimator` as it is and fits the calibrator alone, on samples
+    that must be new to it. The default estimator is a linear support vector machine.
 
     "sigmoid" and "isotonic" are what `CalibratedClassifierCV` calls so: one map for each class of
     the decision function, or of the probability where there is no decision function; there a weight

@@ -52,6 +52,14 @@ def test_vector_is_the_least(l2):
     assert penalised(v.weight, v.intercept) <= found.fun + 1e-9
 
 
+@pytest.mark.parametrize("kind", [MatrixScaling, Dirichlet])
+def test_more_parameters_than_samples_need_a_penalty(kind):
+    preds = biased(n=109, k=10)
+    with pytest.raises(InputError, match="has 110 parameters and cannot be fitted on 109 samples"):
+        kind.fit(preds)
+    assert kind.fit(preds, l2=0.1).fitted.status == "converged"
+
+
 def gradient_of(preds, weight, intercept, l2=0.0):
     """Of the mean loss, in double precision whatever the fit used."""
     k = len(intercept)

@@ -10,7 +10,14 @@ import pytest
 
 import howsure as hs
 from howsure import InputError
-from howsure.calibrators import Identity, Isotonic, MatrixScaling, Temperature, VectorScaling
+from howsure.calibrators import (
+    Identity,
+    Isotonic,
+    MatrixScaling,
+    StructuredScaling,
+    Temperature,
+    VectorScaling,
+)
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
@@ -20,6 +27,9 @@ FITS = {
     "temperature": Temperature.fit,
     "vector": lambda preds: VectorScaling.fit(preds, l2=0.01),
     "matrix": lambda preds: MatrixScaling.fit(preds, l2=0.01),
+    "mixed": lambda preds: Temperature.fit(preds, mixed=True),
+    "structured": StructuredScaling.fit,
+    "diagonal": lambda preds: StructuredScaling.fit(preds, matrix="diagonal"),
     "none": Identity.fit,
 }
 
@@ -167,7 +177,7 @@ def test_masks_of_every_kind_have_the_mean_of_their_layer(layer):
     assert first(x).shape == x.shape
 
 
-CASES = ["temperature", "vector", "matrix", "ensemble", "mc"]
+CASES = ["temperature", "vector", "matrix", "structured", "mixed", "ensemble", "mc"]
 
 
 def case(name, trained, second, val, x):
@@ -186,7 +196,7 @@ def test_torch_export_agrees(name, trained, second, val, x):
     assert answer(exported, x) == pytest.approx(answer(made, x), abs=1e-6)
 
 
-@pytest.mark.parametrize("name", ["temperature", "vector", "matrix", "mc"])
+@pytest.mark.parametrize("name", ["temperature", "vector", "matrix", "structured", "mc"])
 def test_onnx_runtime_agrees(name, trained, second, val, x, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")

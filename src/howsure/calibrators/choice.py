@@ -7,7 +7,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from functools import partial
+from functools import partial, wraps
 from inspect import signature
 from math import isfinite, isinf, nan, sqrt
 from typing import Any, NamedTuple, TypeAlias
@@ -23,11 +23,16 @@ from howsure._core.frozen import frozen
 from howsure._core.indices import count_values
 from howsure._core.text import StagedJob
 from howsure.calibrators.calibrator import Calibrator, Identity, compute_shares
-from howsure.calibrators.linear import Dirichlet, MatrixScaling, VectorScaling
+from howsure.calibrators.linear import (
+    Dirichlet,
+    MatrixScaling,
+    StructuredScaling,
+    VectorScaling,
+)
 from howsure.calibrators.logistic import Beta, Platt
 from howsure.calibrators.per_label import apply_per_label
 from howsure.calibrators.step_functions import HistogramBinning, Isotonic
-from howsure.calibrators.temperature import Temperature
+from howsure.calibrators.temperature import TEMPERATURE_BOUNDS, Temperature
 from howsure.metrics.metric_facts import Metric
 from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.outcomes import Outcomes
@@ -45,25 +50,51 @@ Fit: TypeAlias = Callable[[Predictions], Calibrator]
 SampleLoss: TypeAlias = Callable[[Predictions], Floats]  # the loss of each sample
 LimitedNumber: TypeAlias = tuple[float, float, float]  # value and limits, nan where it has none
 
-CALIBRATORS: dict[str, Fit] = {  # the simplest first
+
+def fit_inside(fit: Callable[..., Calibrator]) -> Fit:
+    """`fit`, refused where its temperature is at a bound: it would make all answers alike."""
+
+    @wraps(fit)
+    def fit_or_refuse(preds: Predictions, **options: Any) -> Calibrator:
+        made = fit(preds, **options)
+        assert isinstance(made, (Temperature, StructuredScaling))
+        ends = made.fitted is not None and made.fitted.status in ("lower", "upper")
+        if ends or made.temperature in TEMPERATURE_BOUNDS:
+            raise InputError(
+                f"its temperature is at a bound ({made.temperature:g}): all answers are right, "
+                "or they are worse than chance."
+            )
+        return made
+
+    return fit_or_refuse
+
+
+CALIBRATORS: dict[str, Fit] = {  # by name; the simplest first
     "none": Identity.fit,
     "temperature": Temperature.fit,
+    "diagonal": partial(StructuredScaling.fit, matrix="diagonal"),
     "vector": VectorScaling.fit,
     "platt": Platt.fit,
     "beta": Beta.fit,
+    "full": StructuredScaling.fit,
     "matrix": MatrixScaling.fit,
     "dirichlet": Dirichlet.fit,
     "histogram": HistogramBinning.fit,
     "isotonic": Isotonic.fit,
 }
-TOP_LABEL_CALIBRATORS = ("none", "platt", "beta", "isotonic")
-SQUARE_CALIBRATORS = ("matrix", "dirichlet")  # k² + k parameters
-# Half a sample: a probability of 0 for what may happen would be judged by that sample alone.
-STEP_FLOOR = 0.5
-FLOORED_STEPS: dict[str, Fit] = {
-    "histogram": partial(HistogramBinning.fit, floor=STEP_FLOOR),
-    "isotonic": partial(Isotonic.fit, floor=STEP_FLOOR),
+# Those that are tried: none of them can answer with a probability of 0, which would be judged by
+# the one sample where it is wrong.
+CANDIDATES: dict[str, Fit] = {
+    "none": Identity.fit,
+    "temperature": fit_inside(partial(Temperature.fit, mixed=True)),
+    "diagonal": fit_inside(CALIBRATORS["diagonal"]),
+    "platt": Platt.fit,
+    "beta": Beta.fit,
+    "full": fit_inside(StructuredScaling.fit),
+    "isotonic": partial(Isotonic.fit, floor=0.5),  # half a sample
 }
+TOP_LABEL_CANDIDATES = ("none", "platt", "beta", "isotonic")
+MOST_FULL_CLASSES, LEAST_FULL_SAMPLES = 100, 250
 
 
 @frozen
@@ -175,9 +206,14 @@ def choose_calibrator(
 
     All calibrators are fitted on all samples as well: a fit that takes `start=` begins from there
     in every fold. Its minimum is the same; where there is none it begins anew, so that nothing of
-    the fold left out stays in it. Histogram and isotonic maps are kept half a sample away from 0
-    and 1 (`floor`). Calibrators with more parameters than samples are left out, with a note. The
-    protocol of Vemuri 2020, figure 6.3, made robust.
+    the fold left out stays in it.
+
+    Tried are a temperature, structured scaling with a diagonal and with a full matrix (3 to 100
+    classes, 250 samples), Platt's and the beta map, and isotonic regression; of a confidence the
+    last three. None of them claims 0: the temperature is mixed with the uniform distribution
+    (`mixed`), isotonic maps stay half a sample away from 0 and 1 (`floor`). A temperature at its
+    bound is not fitted, for it would make all answers alike. The protocol of Vemuri 2020, figure
+    6.3, made robust; the candidates of Berta et al. 2025.
 
     >>> rng = np.random.default_rng(0)
     >>> labels = rng.integers(0, 3, 600)
@@ -219,11 +255,11 @@ def choose_calibrator(
 
 def list_contenders(preds: Predictions) -> dict[str, Fit]:
     """The calibrators that can be fitted on such predictions, by name, the simplest first."""
-    names = TOP_LABEL_CALIBRATORS
+    names = TOP_LABEL_CANDIDATES
     if preds.kind != "confidence":
-        too_large = list_left_out(preds)
-        names = [name for name in CALIBRATORS if name not in too_large]
-    fits = {name: FLOORED_STEPS.get(name, CALIBRATORS[name]) for name in names}
+        left_out = list_left_out(preds)
+        names = [name for name in CANDIDATES if name not in left_out]
+    fits = {name: CANDIDATES[name] for name in names}
     if preds.layout is not None and preds.layout.parts == "labels":
         for name in names:
             if name != "none":
@@ -232,12 +268,19 @@ def list_contenders(preds: Predictions) -> dict[str, Fit]:
 
 
 def list_left_out(preds: Predictions) -> dict[str, str]:
-    """The calibrators of all classes that these predictions are too few for, each with the reason."""
+    """The candidates for all classes that these predictions are not tried with, each with the
+    reason.
+    """
     k = preds.k or 0
-    if preds.kind == "confidence" or k * k + k <= preds.n:
+    if preds.kind == "confidence":
         return {}
-    note = f"left out: {k * k + k:,} parameters for {preds.n:,} samples"
-    return dict.fromkeys(SQUARE_CALIBRATORS, note)
+    if k <= 2:
+        return {"full": "left out: of two classes the diagonal is all there is"}
+    if k > MOST_FULL_CLASSES:
+        return {"full": f"left out: {k:,} classes, at most {MOST_FULL_CLASSES} are tried"}
+    if preds.n < LEAST_FULL_SAMPLES:
+        return {"full": f"left out: {preds.n:,} samples, at least {LEAST_FULL_SAMPLES} are needed"}
+    return {}
 
 
 def _deal_folds(val: Predictions, folds: int, seed: int) -> Ints:

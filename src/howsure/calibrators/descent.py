@@ -414,9 +414,18 @@ def _descend(
     enough = EXACT_LOSS_GOAL
     if problem.data.x.size >= SINGLE_PRECISION_LOGITS:
         enough = LARGE_LOSS_GOAL
+    # Below, every sample has a loss below ln 2 and is right: without a penalty there is no minimum.
+    separated = -inf
+    if not problem.ridge.any():
+        share = problem.data.share
+        separated = log(2) / len(problem.data.y)
+        if share is not None:
+            separated = log(2) * float(share[share > 0].min())
     here = measure_point(problem, v, dtype)
     slow_steps, ratio = 0, 1.0
     for _ in range(MAX_DESCENT_STEPS):
+        if here.nll < separated:
+            break
         size = float(np.abs(here.gradient).max())
         if goal == NEAR_GOAL and size * ratio <= GRADIENT_GOAL:
             return Minimum(v=v, at=here, converged=True)  # the next step will do

@@ -22,7 +22,8 @@ from howsure.calibrators.calibrator import (
 )
 from howsure.predictions import Predictions, needs_predictions
 
-Operator: TypeAlias = tuple[Literal["Div", "Mul", "MatMul", "Add"], Floats]
+# By its ONNX name, with its constant; Softmax and Log have none.
+Operator: TypeAlias = tuple[Literal["Div", "Mul", "MatMul", "Add", "Softmax", "Log"], Floats | None]
 Matrix = Literal["full", "diagonal"]
 LEAST_PROBABILITY = 1e-300  # those below count as this one: the log of 0 is not a logit
 
@@ -84,13 +85,14 @@ class MatrixScaling:
 
     .. math:: p = \mathrm{softmax}(W z + b), \qquad \min \mathrm{NLL} + l_2 (\|W - I\|^2 + \|b\|^2)
 
-    K² + K parameters: over-fits unless there are many samples for each class or a penalty. `off_diagonal` and
-    `intercept` penalise the mean square of what stands off the diagonal of W and of b alone (ODIR, Kull et al. 2019).
-    Input and convergence as for `VectorScaling`. Guo et al. 2017; Vemuri 2020, chapter 5.
+    K² + K parameters: over-fits unless there are many samples for each class or a penalty; fewer samples than
+    parameters are refused without one. `off_diagonal` and `intercept` penalise the mean square of what stands off the
+    diagonal of W and of b alone (ODIR, Kull et al. 2019). Input and convergence as for `VectorScaling`. Guo et al.
+    2017; Vemuri 2020, chapter 5.
 
-    >>> preds = Predictions.from_logits([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0], [0.0, 2.0]], [0, 1, 1, 1, 0])
-    >>> MatrixScaling.fit(preds)(preds).confidence
-    array([0.5       , 0.5       , 0.66666667, 0.66666667, 0.66666667])
+    >>> preds = Predictions.from_logits([[2.0, 0.0]] * 4 + [[0.0, 2.0]] * 6, [0, 0, 1, 1] + [1, 1, 0] * 2)
+    >>> MatrixScaling.fit(preds)(preds).confidence[[0, 4]]
+    array([0.5       , 0.66666667])
     """
 
     weight: Floats  # (k, k)
@@ -140,9 +142,9 @@ class Dirichlet:
     The calibration map of Dirichlet distributed probabilities. Options and convergence as for `MatrixScaling`, which
     differs from it only in taking logits as they are. Probabilities are clipped below at 1e-12. Kull et al. 2019.
 
-    >>> preds = Predictions.from_probs([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8], [0.2, 0.8], [0.2, 0.8]], [0, 1, 1, 1, 0])
-    >>> Dirichlet.fit(preds)(preds).confidence
-    array([0.5       , 0.5       , 0.66666667, 0.66666667, 0.66666667])
+    >>> preds = Predictions.from_probs([[0.9, 0.1]] * 4 + [[0.2, 0.8]] * 6, [0, 0, 1, 1] + [1, 1, 0] * 2)
+    >>> Dirichlet.fit(preds)(preds).confidence[[0, 4]]
+    array([0.5       , 0.66666667])
     """
 
     weight: Floats  # (k, k)
@@ -193,8 +195,8 @@ class StructuredScaling:
     T is that of `Temperature`, n the number of samples it was fitted on. `matrix` is "full" or
     "diagonal" (A without what stands off its diagonal). The penalty fades as samples are added, so
     nothing is to be chosen, and no probability becomes 0: one wrong answer never costs an infinite
-    loss. Answers may change. Strictly convex; solved to a scaled gradient of 1e-7. Samples (MC
-    dropout, ensembles) are averaged first; logits and probabilities give the same map.
+    loss. Answers may change. Strictly convex; solved to a gradient of 1e-7. Samples (MC dropout,
+    ensembles) are averaged first; logits and probabilities give the same map.
     Berta et al. 2025.
 
     >>> z = [[2.0, 0.5, -1.0], [0.2, 1.5, 0.1], [-0.5, 0.3, 2.2], [0.4, 0.9, -0.2]] * 3
@@ -219,14 +221,26 @@ class StructuredScaling:
         within(self.samples, 1, 2**62, "samples")
 
     @classmethod
-    def fit(cls, preds: Predictions, *, matrix: Matrix = "full") -> StructuredScaling:
-        """The only minimum of the penalised likelihood; warns where it was not reached."""
+    def fit(
+        cls,
+        preds: Predictions,
+        *,
+        matrix: Matrix = "full",
+        start: StructuredScaling | None = None,
+    ) -> StructuredScaling:
+        """The only minimum of the penalised likelihood; warns where it was not reached.
+
+        From `start`, of the same kind, it needs fewer steps.
+        """
         needs_predictions(preds, "StructuredScaling.fit")
         from howsure.calibrators.linear_fit import fit_structured_map
 
         if matrix not in ("full", "diagonal"):
             raise InputError(f"matrix is {matrix!r}; 'full' or 'diagonal' is needed.")
-        least = fit_structured_map(preds, full=matrix == "full")
+        full = matrix == "full"
+        if start is not None and (start.weight.ndim == 2) != full:
+            raise InputError(f"start has another kind of matrix; one that is {matrix} is needed.")
+        least = fit_structured_map(preds, full=full, start=start)
         return cls(
             weight=least.weight,
             intercept=least.intercept,
@@ -325,16 +339,30 @@ def mix_with_uniform(z: Floats, temperature: float, n: int) -> Floats:
 
 
 def list_operators(calibrator: object, where: str) -> list[Operator]:
-    """A calibrator as operators on the logits, by their ONNX names, with one constant each.
-
-    A softmax follows them. `where` is for the error.
-    """
+    """A calibrator as operators on the logits. A softmax follows them; `where` is for the error."""
     from howsure.calibrators.temperature import Temperature
 
     if isinstance(calibrator, Identity):
         return []
     if isinstance(calibrator, Temperature):
-        return [("Div", np.asarray(calibrator.temperature))]
+        scale: list[Operator] = [("Div", np.asarray(calibrator.temperature))]
+        if calibrator.samples is None:
+            return scale
+        if calibrator.fitted is None or calibrator.fitted.k is None:
+            raise InputError(
+                f"a Temperature that mixes cannot be put into {where} without its number of "
+                "classes; take one that was fitted."
+            )
+        return scale + _list_mixing(calibrator.samples, calibrator.fitted.k)
+    if isinstance(calibrator, StructuredScaling):
+        k = len(calibrator.intercept)
+        mixed: list[Operator] = [("Div", np.asarray(calibrator.temperature))]
+        mixed += _list_mixing(calibrator.samples, k)
+        if calibrator.weight.ndim == 1:
+            mixed.append(("Mul", 1 + calibrator.weight))
+        else:
+            mixed.append(("MatMul", np.ascontiguousarray((np.eye(k) + calibrator.weight).T)))
+        return [*mixed, ("Add", calibrator.intercept)]
     if isinstance(calibrator, VectorScaling):
         return [("Mul", calibrator.weight), ("Add", calibrator.intercept)]
     if isinstance(calibrator, MatrixScaling):
@@ -342,5 +370,15 @@ def list_operators(calibrator: object, where: str) -> list[Operator]:
         return [("MatMul", turned), ("Add", calibrator.intercept)]
     raise InputError(
         f"{type(calibrator).__name__} cannot be put into {where}; "
-        "Temperature, VectorScaling, MatrixScaling and Identity can."
+        "Temperature, VectorScaling, MatrixScaling, StructuredScaling and Identity can."
     )
+
+
+def _list_mixing(n: int, k: int) -> list[Operator]:
+    """The log of n samples of the softmax beside one that is uniform."""
+    return [
+        ("Softmax", None),
+        ("Mul", np.asarray(n / (n + 1))),
+        ("Add", np.asarray(1 / (k * (n + 1)))),
+        ("Log", None),
+    ]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.checks import Floats, InputError, Ints
+from howsure._core.checks import Floats, InputError
 from howsure._core.indices import count_values
 from howsure.calibrators.calibrator import (
     Fitted,
@@ -29,6 +29,7 @@ from howsure.calibrators.descent import (
 from howsure.calibrators.linear import (
     Dirichlet,
     MatrixScaling,
+    StructuredScaling,
     VectorScaling,
     mix_with_uniform,
     read_structured_logits,
@@ -42,15 +43,10 @@ from howsure.calibrators.softmax_fit import (
     MatrixProblem,
     measure_point,
 )
-from howsure.calibrators.temperature import Temperature
+from howsure.calibrators.temperature import TEMPERATURE_BOUNDS, Temperature
 from howsure.predictions import Predictions
 
 START_SAMPLES = 4096  # of very many samples these show a temperature to start from
-# Of structured scaling:
-TEMPERATURE_BOUNDS = (1e-6, 1e6)
-SCALED_GRADIENT_GOAL = 1e-7
-MOST_STEPS = 2_000
-STEP_PAIRS = 20
 
 
 class Penalty(NamedTuple):
@@ -91,6 +87,12 @@ def fit_linear_map(
     or was reached.
     """
     check_samples(preds, what)
+    k = preds.k or 0
+    if full and k * k + k > preds.n and not any(penalty):
+        raise InputError(
+            f"{what} has {k * k + k:,} parameters and cannot be fitted on {preds.n:,} samples without a penalty; "
+            "give l2=, or take StructuredScaling."
+        )
     for name, price in penalty._asdict().items():
         if not (isfinite(price) and price >= 0):
             raise InputError(
@@ -210,110 +212,56 @@ class StructuredFit(NamedTuple):
     fitted: Fitted
 
 
-class StructuredProblem:
-    """The loss and its gradient; parameters are one vector: A, or its diagonal, and then b."""
+def fit_structured_map(
+    preds: Predictions, *, full: bool, start: StructuredScaling | None
+) -> StructuredFit:
+    """Temperature, A and b with the least penalised loss.
 
-    def __init__(self, x: Floats, y: Ints, share: Floats, *, full: bool) -> None:
-        k, n = x.shape
-        self.x, self.y, self.share, self.full = x, y, share, full
-        self.rows: Ints = np.arange(n)
-        of_weight = np.full(k, k / n)
-        if full:
-            of_weight = np.full((k, k), k * (k - 1) / n)
-            np.fill_diagonal(of_weight, k / n)
-        self.price = np.concatenate((of_weight.reshape(-1), np.full(k, k / n)))
-
-    def split(self, v: Floats) -> tuple[Floats, Floats]:
-        """A, or its diagonal, and b."""
-        k = len(self.x)
-        weight = v[:-k].reshape(k, k) if self.full else v[:-k]
-        return weight, v[-k:]
-
-    def compute_probs(self, v: Floats) -> tuple[Floats, Floats]:
-        """Probabilities, shape (k, samples), and the negative log-likelihood of each sample."""
-        weight, intercept = self.split(v)
-        moved = weight @ self.x if self.full else weight[:, None] * self.x
-        z = self.x + moved + intercept[:, None]
-        z -= z.max(axis=0)
-        own = z[self.y, self.rows]
-        np.exp(z, out=z)
-        total = z.sum(axis=0)
-        z /= total
-        return z, np.log(total) - own
-
-    def measure(self, v: Floats) -> tuple[float, Floats]:
-        """The penalised loss and its gradient."""
-        p, nll = self.compute_probs(v)
-        p[self.y, self.rows] -= 1
-        p *= self.share
-        if self.full:
-            of_weight = (p @ self.x.T).reshape(-1)
-        else:
-            of_weight = np.einsum("ij,ij->i", p, self.x)
-        gradient = np.concatenate((of_weight, p.sum(axis=1))) + 2 * self.price * v
-        return float(self.share @ nll + self.price @ v**2), gradient
-
-    def measure_curvature(self, v: Floats) -> Floats:
-        """The diagonal of the second derivative."""
-        p, _ = self.compute_probs(v)
-        spread = p * (1 - p) * self.share
-        if self.full:
-            of_weight = (spread @ (self.x**2).T).reshape(-1)
-        else:
-            of_weight = np.einsum("ij,ij->i", spread, self.x**2)
-        return np.concatenate((of_weight, spread.sum(axis=1))) + 2 * self.price
-
-
-def fit_structured_map(preds: Predictions, *, full: bool) -> StructuredFit:
-    """Temperature, A and b with the least penalised loss."""
-    from scipy.optimize import minimize
-
-    check_samples(preds, "StructuredScaling")
-    k = preds.needs_vector("structured scaling")
-    z = np.empty((k, preds.n))
+    The map of the mixed logits L is softmax((I + A) L + b): a softmax regression whose penalty
+    pulls to the identity.
+    """
+    what = "StructuredScaling"
+    check_samples(preds, what)
+    k, n = preds.needs_vector("structured scaling"), preds.n
+    z = np.empty((k, n))
     for rows, part in read_structured_logits(preds):
         z[:, rows] = part
     as_logits = replace_values(preds, "logits", z.T)
-    temperature = find_temperature(as_logits, "averaged", None, TEMPERATURE_BOUNDS).temperature
-    x = mix_with_uniform(z, float(temperature), preds.n)
-    problem = StructuredProblem(x, preds.labels, compute_shares(preds), full=full)
-
-    start = np.zeros(len(problem.price))
-    # In units of the curvature at the start all parameters have steps of like size.
-    unit = 1 / np.sqrt(problem.measure_curvature(start))
-
-    def measure_scaled(u: Floats) -> tuple[float, Floats]:
-        loss, gradient = problem.measure(u * unit)
-        return loss, gradient * unit
-
-    least = minimize(
-        measure_scaled,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        options={
-            "maxcor": STEP_PAIRS,
-            "gtol": SCALED_GRADIENT_GOAL,
-            "ftol": 0.0,
-            "maxiter": MOST_STEPS,
-            "maxfun": 2 * MOST_STEPS,
-        },
-    )
-    v: Floats = np.asarray(least.x, dtype=np.float64) * unit
-    size = float(np.abs(measure_scaled(least.x)[1]).max())
+    best = find_temperature(as_logits, "averaged", None, TEMPERATURE_BOUNDS)
+    temperature = float(best.temperature)
+    share = None if preds.weight is None else compute_shares(preds)
+    data = FitSamples(x=mix_with_uniform(z, temperature, n), y=preds.labels, share=share)
+    if full:
+        ridge = np.full((k, k + 1), k * (k - 1) / n)
+        ridge[:, -1] = k / n
+        np.fill_diagonal(ridge, k / n)
+        problem = MatrixProblem(data=data, ridge=ridge, centre=np.eye(k, k + 1))
+    else:
+        centre = np.stack((np.ones(k), np.zeros(k)), axis=1)
+        problem = DiagonalProblem(data=data, ridge=np.full((k, 2), k / n), centre=centre)
+    begin = problem.centre
+    if start is not None:
+        check_same_classes(preds, len(start.intercept), start.fitted, what)
+        away = start.weight.reshape(k, -1)
+        begin = begin + np.concatenate((away, start.intercept[:, None]), axis=1)
+    least = minimise(problem, begin, near=start is not None)
     status = "converged"
-    # Rounding may end the search a little earlier, which changes no digit that is shown.
-    if size > 10 * SCALED_GRADIENT_GOAL:
-        status = f"stopped at a gradient of {size:.2g}"
+    if not least.converged:
+        status = "stopped"
         warnings.warn(
-            f"StructuredScaling {status}: its minimum was not reached. Temperature has one parameter.",
+            f"{what} was stopped before it converged; its loss is {least.at.nll:.6g}. "
+            "Temperature has one parameter.",
             stacklevel=3,
         )
-    weight, intercept = problem.split(v)
-    nll = float(problem.share @ problem.compute_probs(v)[1])
+    moved = least.v - problem.centre
+    weight = moved[:, :-1].copy()
+    if not full:
+        weight = weight[:, 0]
     return StructuredFit(
-        weight=weight.copy(),
-        intercept=intercept.copy(),
-        temperature=float(temperature),
-        fitted=Fitted(status=status, n=preds.n, k=preds.k, class_names=preds.class_names, nll=nll),
+        weight=weight,
+        intercept=moved[:, -1].copy(),
+        temperature=temperature,
+        fitted=Fitted(
+            status=status, n=n, k=preds.k, class_names=preds.class_names, nll=least.at.nll
+        ),
     )

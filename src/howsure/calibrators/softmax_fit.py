@@ -125,7 +125,10 @@ class FitSamples:
     def is_separated_by(self, v: Floats) -> bool:
         """Whether the label scores above every other class in all samples."""
         for x, y, _ in self.read_parts(len(v)):
-            scores = v[:, :1] * x if v.shape[1] == 2 else np.ascontiguousarray(v[:, :-1]) @ x
+            if v.shape[1] == 2:
+                scores = v[:, :1] * x
+            else:
+                scores = np.ascontiguousarray(v[:, :-1]) @ x
             scores += v[:, -1:]
             at = np.arange(len(y))
             own = scores[y, at]

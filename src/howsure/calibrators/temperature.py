@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf, isfinite
 from typing import Literal
 
 import numpy as np
 
-from howsure._core.checks import Floats, InputError
+from howsure._core.checks import Floats, InputError, within
 from howsure._core.frozen import frozen
 from howsure.calibrators.calibrator import (
     Fitted,
     check_classes,
     check_same_classes,
+    compute_shares,
     convert_to_logits,
     replace_values,
     stack_members,
 )
 from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.columns import iterate_chunks, log_softmax
+
+TEMPERATURE_BOUNDS = (1e-6, 1e6)
 
 
 @frozen
@@ -31,8 +35,9 @@ class Temperature:
 
     T > 1 makes answers less sure, T < 1 surer; the answers themselves stay the same, and with more than two
     classes their ranking may change. Of probabilities the logits are their logs, clipped below at 1e-12. Samples
-    (MC dropout, ensembles) are scaled inside their average, where answers may change.
-    Guo et al. 2017; Laves et al. 2019, eq. 9.
+    (MC dropout, ensembles) are scaled inside their average, where answers may change. With `samples` n, p is mixed
+    with the uniform distribution, (n p + 1/K)/(n + 1): no probability becomes 0, so that one wrong answer never costs
+    an infinite loss. Guo et al. 2017; Laves et al. 2019, eq. 9; Berta et al. 2025.
 
     >>> preds = Predictions.from_logits([[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [0.0, 4.0]], [0, 0, 1, 0])
     >>> t = Temperature.fit(preds)
@@ -44,8 +49,11 @@ class Temperature:
 
     temperature: float
     fitted: Fitted | None = None
+    samples: int | None = None  # n of the mixture
 
     def __post_init__(self) -> None:
+        if self.samples is not None:
+            within(self.samples, 1, 2**62, "samples")
         if not (isfinite(self.temperature) and self.temperature > 0):
             raise InputError(
                 f"temperature is {self.temperature:g}; a finite number above 0 is needed."
@@ -58,14 +66,16 @@ class Temperature:
         *,
         objective: Literal["averaged", "per_pass"] = "averaged",
         grid: Sequence[float] | Floats | None = None,
-        bounds: tuple[float, float] = (1e-6, 1e6),
+        bounds: tuple[float, float] = TEMPERATURE_BOUNDS,
+        mixed: bool = False,
     ) -> Temperature:
         """The temperature with the least mean negative log-likelihood.
 
         One pass: convex in 1/T, solved to 1e-8 of T. Samples: `objective="averaged"` is the
         likelihood of the mean probability, which is not convex and searched within [1e-3, 1e3];
         `"per_pass"` is the mean over the passes (Laves' released code), convex again. `grid` takes
-        the best of the given temperatures instead, as Ding does.
+        the best of the given temperatures instead, as Ding does. `mixed` mixes the result with the
+        uniform distribution as one sample beside those of the fit.
 
         `fitted.status` is "interior"; "lower" or "upper" where the likelihood still grows at that
         bound (all answers right; answers worse than chance); "flat" where all logits of each row
@@ -86,10 +96,16 @@ class Temperature:
                     "the mean over passes is taken after scaling, so compare accuracies too.",
                     stacklevel=2,
                 )
+        made, nll = cls(temperature=temperature), best.loss
+        if mixed:
+            from howsure import losses
+
+            made = cls(temperature=temperature, samples=preds.n)
+            nll = float(compute_shares(preds) @ losses.nll(made(preds)))
         fitted = Fitted(
-            status=best.status, n=preds.n, k=preds.k, class_names=preds.class_names, nll=best.loss
+            status=best.status, n=preds.n, k=preds.k, class_names=preds.class_names, nll=nll
         )
-        return cls(temperature=temperature, fitted=fitted)
+        return replace(made, fitted=fitted)
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions at this temperature: logits stay logits, probabilities stay
@@ -103,7 +119,12 @@ class Temperature:
         for member, scaled in zip(values, out, strict=True):
             for rows in iterate_chunks(*member.shape):
                 z = convert_to_logits(member[rows], preds.kind) / self.temperature
-                if preds.kind != "logits":
+                if self.samples is not None:
+                    z = np.exp(log_softmax(z))
+                    z = (self.samples * z + 1 / z.shape[1]) / (self.samples + 1)
+                    if preds.kind == "logits":
+                        z = np.log(z)
+                elif preds.kind != "logits":
                     z = np.exp(log_softmax(z))
                 # Rounding may make the two largest of a row equal; the one that was largest stays it.
                 top = member[rows].argmax(axis=1)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 CALIBRATION_METHODS = [
     "all",
     "temperature",
+    "diagonal",
+    "full",
     "vector",
     "matrix",
     "dirichlet",

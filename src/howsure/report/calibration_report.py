@@ -44,7 +44,13 @@ if TYPE_CHECKING:
 
 __all__ = ["CalibrationReport", "calibration_report"]
 
-SCALING_METHODS = ("temperature", "vector", "matrix")
+SCALING_METHODS = {
+    "temperature": "Temperature scaling",
+    "diagonal": "Diagonal structured scaling",
+    "full": "Structured scaling",
+    "vector": "Vector scaling",
+    "matrix": "Matrix scaling",
+}
 PURPOSE_METRICS = ("ece", "nll", "correctness_nll")  # what calibration is for
 
 
@@ -272,9 +278,7 @@ def write_lead(
     """What a calibrator changed, for those who read nothing else."""
     if method == "none":
         return ["Nothing was corrected: no calibrator is clearly better than doing nothing."]
-    who = method.capitalize()
-    if method in SCALING_METHODS:
-        who = f"{method.replace('_', ' ').capitalize()} scaling"
+    who = SCALING_METHODS.get(method, method.capitalize())
     answers = f"none of {n:,} answers changed"
     if changed:
         answers = f"{changed:,} of {n:,} answers changed"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -12,7 +13,13 @@ from torch import Tensor, nn
 
 from howsure._core import checks
 from howsure._core.checks import InputError, is_row
-from howsure.calibrators import Identity, MatrixScaling, Temperature, VectorScaling
+from howsure.calibrators import (
+    Identity,
+    MatrixScaling,
+    StructuredScaling,
+    Temperature,
+    VectorScaling,
+)
 from howsure.calibrators.calibrator import SMALLEST_PROBABILITY
 from howsure.calibrators.linear import list_operators
 from howsure.torch.collection import (
@@ -28,6 +35,11 @@ from howsure.torch.collection import (
 from howsure.torch.sampling import Dropout, find_dropout_layers
 
 TORCH_OPERATORS = {"Div": torch.div, "Mul": torch.mul, "MatMul": torch.matmul, "Add": torch.add}
+# Those without a constant:
+TORCH_MAPS: dict[str, Callable[[Tensor], Tensor]] = {
+    "Softmax": partial(torch.softmax, dim=-1),
+    "Log": torch.log,
+}
 
 
 class CalibratedModule(nn.Module):
@@ -35,13 +47,13 @@ class CalibratedModule(nn.Module):
 
     .. math:: p = \frac1N \sum_{t=1}^{N} \mathrm{softmax}(z_t / T), \qquad p = \mathrm{softmax}(W z + b)
 
-    `Temperature`, `VectorScaling`, `MatrixScaling` and `Identity` become constants of the module; they move with it and
-    are in its state dict. Several answers z_t come from a list of models (an ensemble), from `passes` of MC dropout, or
-    from a model that returns (s, n, k). A temperature then acts inside the average and the others on its log, as on
-    Predictions. The masks of the passes are drawn once, from `seed`, for inputs of the shape of `example` (one batch;
-    its size is free) and shared by all samples, so equal inputs have equal outputs in every runtime. `outputs` and
-    `output` as for `collect`. An ordinary module: `torch.export.export` and `torch.onnx.export` take it. Guo et al.
-    2017; Laves et al. 2019, eq. 9.
+    `Temperature`, `VectorScaling`, `MatrixScaling`, `StructuredScaling` and `Identity` become constants of the
+    module; they move with it and are in its state dict. Several answers z_t come from a list of models (an ensemble),
+    from `passes` of MC dropout, or from a model that returns (s, n, k). A temperature then acts inside the average
+    and the others on its log, as on Predictions. The masks of the passes are drawn once, from `seed`, for inputs of
+    the shape of `example` (one batch; its size is free) and shared by all samples, so equal inputs have equal outputs
+    in every runtime. `outputs` and `output` as for `collect`. An ordinary module: `torch.export.export` and
+    `torch.onnx.export` take it. Guo et al. 2017; Laves et al. 2019, eq. 9.
 
     >>> from howsure.calibrators import Temperature
     >>> model = CalibratedModule(torch.nn.Identity(), Temperature(2.0))
@@ -52,7 +64,7 @@ class CalibratedModule(nn.Module):
     def __init__(
         self,
         model: nn.Module | Sequence[nn.Module],
-        calibrator: Temperature | VectorScaling | MatrixScaling | Identity,
+        calibrator: Temperature | VectorScaling | MatrixScaling | StructuredScaling | Identity,
         *,
         outputs: Kind = "logits",
         output: Pick | None = None,
@@ -83,6 +95,8 @@ class CalibratedModule(nn.Module):
         wide = any(p.dtype == torch.float64 for p in self.models.parameters())
         dtype = torch.float64 if wide else torch.float32
         for i, (_, values) in enumerate(made):
+            if values is None:
+                continue
             constant = torch.tensor(values, dtype=dtype, device=find_device(self.models))
             self.register_buffer(f"constant_{i}", constant)
 
@@ -98,7 +112,10 @@ class CalibratedModule(nn.Module):
         if z.ndim == 3 and not self.inside:
             z = z.softmax(dim=-1).mean(dim=0).clamp(min=SMALLEST_PROBABILITY).log()
         for i, name in enumerate(self.operators):
-            z = TORCH_OPERATORS[name](z, self.get_buffer(f"constant_{i}").to(z.dtype))
+            if name in TORCH_MAPS:
+                z = TORCH_MAPS[name](z)
+            else:
+                z = TORCH_OPERATORS[name](z, self.get_buffer(f"constant_{i}").to(z.dtype))
         p = z.softmax(dim=-1)
         return p.mean(dim=0) if p.ndim == 3 else p
 
