@@ -46,7 +46,14 @@ def test_threshold_with_a_promise_checked_on_test(
         "-o",
         "p.json",
     )
-    assert (ran.code, ran.err) == (0, "wrote p.json\n")
+    assert ran.code == 0
+    assert ran.err == (
+        "wrote p.json\n"
+        "howsure: 1,600 answers: logits of 4 classes = 'val_logits', "
+        "right = most probable class against 'val_labels'\n"
+        "howsure: 800 answers: logits of 4 classes = 'test_logits', "
+        "right = most probable class against 'test_labels'\n"
+    )
     snapshot(ran.out)
 
 
@@ -149,11 +156,22 @@ def test_decide_standard_input(
     policy: Callable, val: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "sys.stdin", io.TextIOWrapper(io.BytesIO(b"confidence,id\n0.99999,a\n0.2,b\n"))
+        "sys.stdin",
+        io.TextIOWrapper(io.BytesIO(b"logit_0,logit_1,logit_2,logit_3,id\n9,0,0,0,a\n0,0,0,0,b\n")),
     )
     ran = policy("decide", "policy.json", "-")
     assert [json.loads(line)["decision"] for line in ran.out.splitlines()] == ["accept", "defer"]
-    assert ran.err == "2 decided: 1 accepted, 1 deferred (end of input)\n"
+    assert ran.err == (
+        "2 decided: 1 accepted, 1 deferred (end of input)\n"
+        "howsure: logits of 4 classes = 'logit_0' … 'logit_3'\n"
+    )
+
+
+def test_another_kind_of_numbers_is_not_decided(policy: Callable, val: Path) -> None:
+    (val / "sure.jsonl").write_text('{"confidence": 0.99}\n')
+    ran = policy("decide", "policy.json", "sure.jsonl")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "hold confidence ('confidence'); the policy was fitted on logits" in ran.err
 
 
 def test_decide_arrays_to_standard_output(policy: Callable, val: Path) -> None:
@@ -193,7 +211,7 @@ def test_online_with_labels_and_watch(policy: Callable, val: Path) -> None:
 def test_bad_calls_of_decide(
     arguments: tuple[str, ...], message: str, policy: Callable, val: Path
 ) -> None:
-    (val / "bad.jsonl").write_text('{"confidence": 0.9}\n{"confidence": }\n')
+    (val / "bad.jsonl").write_text('{"logits": [9, 0, 0, 0]}\n{"logits": }\n')
     (val / "nan.jsonl").write_text('{"logits": [NaN, 0, 0, 0]}\n')
     (val / "other.jsonl").write_text('{"logits": [1, 0]}\n')
     ran = policy("decide", *arguments)
@@ -203,7 +221,8 @@ def test_bad_calls_of_decide(
 
 
 def test_bad_lines_can_be_skipped(policy: Callable, val: Path) -> None:
-    (val / "bad.jsonl").write_text('{"confidence": 0.9}\nx\n{"confidence": 0.8}\n')
+    row = '{"logits": [9, 0, 0, 0]}'
+    (val / "bad.jsonl").write_text(f"{row}\nx\n{row}\n")
     ran = policy("decide", "policy.json", "bad.jsonl", "--on-bad", "skip")
     assert (ran.code, ran.out.count("\n")) == (0, 2)
     assert ran.err.startswith("bad.jsonl, line 2 is not JSON")
@@ -231,11 +250,12 @@ def test_a_named_pipe_is_decided_and_nothing_else_waits_for_one(
     ran = policy("evaluate", "pipe.jsonl")
     assert (ran.code, ran.out) == (2, "")
     assert "pipe.jsonl is a pipe or a device; a file is needed" in ran.err
-    writer = threading.Thread(target=lambda: (val / "pipe.jsonl").write_text('{"conf": "99.9%"}\n'))
+    row = '{"logits": [9, 0, 0, 0]}\n'
+    writer = threading.Thread(target=lambda: (val / "pipe.jsonl").write_text(row))
     writer.start()
     ran = policy("decide", "policy.json", "pipe.jsonl")
     writer.join()
-    assert json.loads(ran.out)["confidence"] == 0.999
+    assert json.loads(ran.out)["prediction"] == 0
 
 
 @pytest.fixture

@@ -81,8 +81,12 @@ def test_json_means_the_same_in_every_encoding(folder: Path) -> None:
         assert json.loads(ran.stdout.decode(encoding)) == whole
 
 
+RECEIPT = (
+    "howsure: 300 answers: logits of 3 classes = 'logits', "
+    "right = most probable class against 'labels'\n"
+)
 CLOSED = {
-    "stdin": ('exec "$@" <&-', ["evaluate", "a.npz"], 0, ""),
+    "stdin": ('exec "$@" <&-', ["evaluate", "a.npz"], 0, RECEIPT),
     "stdin_needed": (
         'exec "$@" <&-',
         ["decide", "p.json", "-"],
@@ -123,7 +127,7 @@ CLOSED = {
         2,
         "howsure: no space left on device.\n",
     ),
-    "head": ('"$@" | head -1 >/dev/null', ["evaluate", "a.npz", "--full"], 0, ""),
+    "head": ('"$@" | head -1 >/dev/null', ["evaluate", "a.npz", "--full"], 0, RECEIPT),
     "no_reader": ('{ "$@"; echo $? >&2; } | true', ["evaluate", "a.npz", "--full"], 0, "1\n"),
 }
 

@@ -44,12 +44,30 @@ PIPE_WIDTH = 110  # columns of what is printed into a file or a pipe
 FILES = click.argument("files", nargs=-1, required=True, type=InputPath(), metavar="FILE...")
 
 
+RECEIPTS = "howsure.receipts"  # in the context of a command: what files were taken for
+
+
 class ReadingOption(click.Option):
     """An option that says how a file is read."""
 
 
 class ReadingCommand(PathCommand):
-    """A command whose `--help` lists the reading options last, under a heading of their own."""
+    """A command whose `--help` lists the reading options last, under a heading of their own, and
+    that says what files were taken for when all went well: a mistake is told in one sentence.
+    """
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, then tell its receipts."""
+        code = None
+        try:
+            result = super().invoke(ctx)
+        except click.exceptions.Exit as e:
+            code, result = e, None
+        for line in ctx.meta.pop(RECEIPTS, ()):
+            note(f"howsure: {line}", is_quiet())
+        if code is not None:
+            raise code
+        return result
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         own: list[tuple[str, str]] = []
@@ -247,6 +265,8 @@ def read_files(
         preds = read(
             list(files), options=options, tell=lambda line: note(f"howsure: {line}", quiet)
         )
+    if preds.receipt is not None:
+        remember_receipt(str(preds.receipt))
     if not labelled or preds.kind == "confidence" or preds.known_labels is not None:
         return preds
     # Name the columns that may hold the labels, or say what can be done without.
@@ -270,6 +290,14 @@ def read_files(
         need=need,
         hint="Without labels howsure monitor REFERENCE NEW estimates the accuracy",
     )
+
+
+def remember_receipt(line: str) -> None:
+    """Keep what a file was taken for until the command is done; the same line is told once."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        lines: dict[str, None] = context.meta.setdefault(RECEIPTS, {})
+        lines[line] = None
 
 
 def reuse_memory() -> None:

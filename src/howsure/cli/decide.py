@@ -15,12 +15,19 @@ from click.core import ParameterSource
 from howsure._core.checks import InputError
 from howsure._core.file_access import check_target
 from howsure._core.frozen import frozen
-from howsure.cli.common import READING_OPTIONS, ReadingCommand, add_reading_options, note
+from howsure.cli.common import (
+    READING_OPTIONS,
+    ReadingCommand,
+    add_reading_options,
+    note,
+    remember_receipt,
+)
 from howsure.cli.input_output import InputPath, OutputPath, StatePath
 
 if TYPE_CHECKING:
     from howsure.policies.online import OnlinePolicy
-    from howsure.policies.policy import Policy
+    from howsure.policies.policy import Decisions, Policy
+    from howsure.predictions import Predictions
     from howsure.predictions.read_options import ReadOptions
     from howsure.serving.alarm_guard import AlarmGuard
     from howsure.serving.feedback import Learner
@@ -197,6 +204,15 @@ def _serve(
             report=note,
         )
         decide = learner.decide
+    told: list[str] = []
+
+    def decide_and_tell(preds: Predictions) -> Decisions:
+        """Decide; of the first rows remember what they were taken for."""
+        if not told and preds.receipt is not None:
+            told.append(preds.receipt.describe())
+            remember_receipt(told[0])
+        return decide(preds)
+
     guard = _make_guard(call, stamp, alarm_file)
     serving = Serving(
         on_bad=call.on_bad,
@@ -217,7 +233,7 @@ def _serve(
         # Labels that are there already may raise an alarm before the first row.
         if guard is not None:
             guard.learn()
-        total = _decide_all(call, decide, serving)
+        total = _decide_all(call, decide_and_tell, serving)
         if guard is not None:
             guard.learn()
     except BaseException:  # Ctrl-C too: what was not written was not decided

@@ -31,6 +31,7 @@ from howsure.cli.common import (
     list_targets,
     note,
     read_files,
+    remember_receipt,
     reuse_memory,
     say,
     show_report,
@@ -323,7 +324,7 @@ def evaluate_stream(
         place = workers.connected(streaming.scheduler)
     reuse_memory()
     with place as mapped, _show_progress() as progress:
-        return evaluate_files(
+        report = evaluate_files(
             files,
             scores or None,
             options=options,
@@ -335,6 +336,10 @@ def evaluate_stream(
             command=get_command_line(),
             **asked,
         )
+    receipt = report.data["provenance"].get("receipt")
+    if receipt is not None:
+        remember_receipt(receipt["text"])
+    return report
 
 
 @contextmanager

@@ -188,6 +188,8 @@ def command(
             keys = (image_score or IMAGE_SCORES[0],)
             policy = replace(policy, by="image", keys=keys, thresholds=(policy.threshold,))
         data = plan(policy, choose, preds, test=test)
+    if preds.receipt is not None:
+        options = replace(options, kind=preds.receipt.kind)
     policy = replace(policy, read=options)
     _write_states(policy, preds, out, extras, quiet)
     if as_json:

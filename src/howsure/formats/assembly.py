@@ -226,8 +226,13 @@ def concat_predictions(parts: Sequence[Predictions], names: Sequence[str]) -> Pr
             raise InputError(lacking, got=got, hint="give it to all files or to none")
         if there:
             beside[column] = concat_arrays(there)
+    receipts = [part.receipt for part in parts if part.receipt is not None]
+    receipt = None
+    if receipts:
+        receipt = replace(receipts[0], rows=sum(one.rows for one in receipts))
     return replace(
         first,
+        receipt=receipt,
         values=np.concatenate([p.values for p in parts], axis=1 if first.values.ndim == 3 else 0),
         unanswered=unanswered,
         layout=concat_layouts([part.layout for part in parts]),

@@ -302,6 +302,11 @@ def _parse_number(cell: Any) -> float | None:
     return None if math.isnan(value) else value
 
 
+def is_number(cell: object) -> bool:
+    """Whether a cell is a number."""
+    return _parse_number(cell) is not None
+
+
 def _parse_json_cells(column: TextColumn) -> list[Any]:
     """What the cells hold as JSON; None where they hold none."""
     path = column.contents.path

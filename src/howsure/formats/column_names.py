@@ -17,7 +17,7 @@ from howsure._core.checks import Floats, InputError
 from howsure.formats.cells import replace_commas_of_numbers
 from howsure.formats.contents import Contents, FileEntry
 from howsure.predictions.class_labels import CLASS_COLUMN_STARTS, COLUMN_ALIASES, LABEL_COLUMN_START
-from howsure.predictions.read_options import ReadOptions
+from howsure.predictions.read_options import VALUE_WORDS, ReadOptions
 
 Plan: TypeAlias = dict[str, tuple[str, ...]]  # part → names of the entries that play it
 
@@ -80,10 +80,34 @@ def choose_values(plan: Plan, options: ReadOptions) -> str:
     values = [part for part in VALUES if part in plan]
     named = [part for part in (*values, *samples) if part in options.names]
     if named:
-        return named[0]
-    if options.mc:
-        return (samples or values)[0]
-    return (values or samples)[0]
+        chosen = named[0]
+    elif options.kind in plan:
+        chosen = options.kind
+    elif options.mc:
+        chosen = (samples or values)[0]
+    else:
+        chosen = (values or samples)[0]
+    if options.kind not in (None, chosen):
+        held = f"{VALUE_WORDS[chosen]} ({_list_names(list(plan[chosen]))})"
+        raise InputError(
+            "the rows",
+            got=f"hold {held}",
+            need=f"the policy was fitted on {VALUE_WORDS.get(options.kind, options.kind)}",
+            hint="fit one on such numbers with howsure threshold",
+        )
+    return chosen
+
+
+def plan_wanted(contents: Contents, options: ReadOptions) -> tuple[str, Plan]:
+    """The part that holds the values, and all that is loaded, the values first."""
+    plan = plan_parts(contents, options)
+    kind = choose_values(plan, options)
+    wanted: Plan = {}
+    for part in (kind, *options.beside, "class_names"):
+        # Arrays have splits by name; a table has a column of them.
+        if part in plan and (part != "split" or contents.table):
+            wanted[part] = plan[part]
+    return kind, wanted | plan_attributes(contents, options)
 
 
 def plan_attributes(contents: Contents, options: ReadOptions) -> Plan:

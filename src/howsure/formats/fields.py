@@ -22,13 +22,11 @@ from howsure.formats.column_names import (
     NUMBERS,
     VECTORS,
     Plan,
-    choose_values,
     get_given_classes,
     infer_classes,
     make_no_split_error,
     make_several_splits_error,
-    plan_attributes,
-    plan_parts,
+    plan_wanted,
 )
 from howsure.formats.contents import Cells, Contents, Report, refuse
 from howsure.predictions.input_shapes import Unanswered
@@ -65,15 +63,7 @@ class Fields:
 
 def load_fields(contents: Contents, options: ReadOptions, report: Report = refuse) -> Fields:
     """Find the parts by name and load them; `report` is called with each cell that does not fit."""
-    plan = plan_parts(contents, options)
-    kind = choose_values(plan, options)
-    wanted: Plan = {}
-    for part in (kind, *options.beside, "class_names"):
-        # Arrays have splits by name; a table has a column of them.
-        if part in plan and (part != "split" or contents.table):
-            wanted[part] = plan[part]
-    wanted |= plan_attributes(contents, options)
-
+    kind, wanted = plan_wanted(contents, options)
     silent = _find_silent_rows(wanted, contents)
     loader = _PartLoader(contents=contents, options=options, report=report, silent=silent)
     loaded: dict[str, _LoadedPart] = {}

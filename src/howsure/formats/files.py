@@ -40,9 +40,10 @@ from howsure.formats.contents import (
     make_array_entry,
 )
 from howsure.formats.fields import Fields, load_cells, load_fields, select_file, select_runs
+from howsure.formats.receipts import add_receipt, build_receipt
 from howsure.predictions import ROW_SUM_TOLERANCE, Predictions, needs_predictions
 from howsure.predictions.input_shapes import strip_label_names
-from howsure.predictions.read_options import Names, NoAnswer, ReadOptions, choose_options
+from howsure.predictions.read_options import Names, NoAnswer, ReadOptions, Receipt, choose_options
 
 if TYPE_CHECKING:
     from howsure.formats.logs import Log
@@ -289,8 +290,14 @@ def read(
     images = 0
     for path in files:
         runs, resolved = _open_runs(path, asked, None, tell)
-        data = select_file([load_fields(run, resolved) for run in runs], resolved)
-        parts.append(build_predictions(data, resolved, first_image=images))
+        receipt: Receipt | None = None
+        loaded: list[Fields] = []
+        for run in runs:
+            receipt = receipt or build_receipt(run, resolved)
+            loaded.append(load_fields(run, resolved))
+        data = select_file(loaded, resolved)
+        preds = build_predictions(data, resolved, first_image=images)
+        parts.append(preds if receipt is None else add_receipt(preds, receipt))
         images += len(data.arrays[data.kind])
     return concat_predictions(parts, [path.name for path in files])
 
@@ -326,6 +333,16 @@ def list_likely_labels(path: PathLike, k: int, n: int) -> list[str]:
     beginning = _read_beginning(path, SUGGESTION_ROWS)
     known = find_parts(beginning)
     return [name for name in find_label_columns(beginning, k, n) if name not in known]
+
+
+def read_receipt(path: Path, options: ReadOptions) -> Receipt:
+    """What the columns of a file are taken for, of its beginning alone."""
+    form = find_format(path)
+    if form.module == "arrow":
+        from howsure.formats import arrow
+
+        return build_receipt(arrow.read_outline(path).contents, options)
+    return build_receipt(next(iter(form.load_reader().read(path, 1))), options)
 
 
 def _read_beginning(path: PathLike, rows: int) -> Contents:
@@ -379,8 +396,11 @@ def scan_files(paths: Iterable[Path], options: ReadOptions, rows: int) -> Iterat
     images = 0
     for path in paths:
         runs, resolved = _open_runs(path, options, rows)
-        for data in select_runs(_load_slices(runs, resolved, rows), resolved):
-            yield from _split_predictions(data, resolved, images, rows)
+        receipt: list[Receipt] = []
+        slices = _load_slices(runs, resolved, rows, receipt)
+        for data in select_runs(slices, resolved):
+            for part in _split_predictions(data, resolved, images, rows):
+                yield add_receipt(part, receipt[0])
             images += len(data.arrays[data.kind])
 
 
@@ -402,11 +422,15 @@ def scan_piece(
         images += len(data.arrays[data.kind])
 
 
-def _load_slices(runs: Iterable[Contents], options: ReadOptions, rows: int) -> Iterator[Fields]:
+def _load_slices(
+    runs: Iterable[Contents], options: ReadOptions, rows: int, receipt: list[Receipt] | None = None
+) -> Iterator[Fields]:
     """The fields of runs of rows, where all arrays can be read in part and in step; else everything
-    at once.
+    at once. What the first run was taken for is put into `receipt`.
     """
     for run in runs:
+        if receipt is not None and not receipt:
+            receipt.append(build_receipt(run, options))
         plan = plan_parts(run, options)
         kind = choose_values(plan, options)
         plan |= plan_attributes(run, options)

@@ -39,6 +39,7 @@ from howsure.formats.json_lines import (
     NumberedLine,
     number_lines,
 )
+from howsure.formats.receipts import add_receipt, build_receipt
 from howsure.predictions import Predictions
 from howsure.predictions.read_options import ReadOptions
 
@@ -266,7 +267,9 @@ class _BatchBuilder:
             got = f"gives {preds.n:,} samples"
             error = InputError(kind, got=got, need="one sample per line is needed")
             raise error.at(run.path.name)
-        self.first.setdefault(data.kind, (data.arrays[data.kind].shape[1:], data.class_names))
+        if data.kind not in self.first:
+            self.first[data.kind] = (data.arrays[data.kind].shape[1:], data.class_names)
+            preds = add_receipt(preds, build_receipt(run, self.options))
         return StreamBatch(preds=preds, lines=lines, ids=ids)
 
     def _build_predictions(

@@ -30,6 +30,7 @@ from howsure.predictions.input_shapes import (
 # Columns and frames are imported where they are used: deciding what to accept needs neither.
 if TYPE_CHECKING:
     from howsure.predictions.columns import RawValues, ScoreColumns
+    from howsure.predictions.read_options import Receipt
 
 ValueKind = Literal["logits", "probs", "confidence"]
 ROW_BYTES = 64  # of what stands beside the values of a sample
@@ -88,6 +89,7 @@ class Predictions:
     unanswered: Unanswered | None = None
     attributes: dict[str, Array] | None = None  # further columns by name: hospital, age
     layout: InputLayout | None = None  # where rows are the labels of cases or the pixels of images
+    receipt: Receipt | None = None  # what the columns of a file were taken for
 
     @classmethod
     def from_logits(

@@ -17,13 +17,21 @@ from howsure._core.checks import InputError
 from howsure._core.checks import build_frame as frame
 from howsure._core.file_access import write_text
 from howsure._core.frozen import frozen
-from howsure.report.report_types import Entry, Input, Provenance, ReportData, parse_report
+from howsure.report.report_types import (
+    Entry,
+    Input,
+    Provenance,
+    ReceiptData,
+    ReportData,
+    parse_report,
+)
 from howsure.tallies.tally import Tally, is_tally
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from howsure.predictions import Predictions
+    from howsure.predictions.read_options import Receipt
 
 HASH_BLOCK_BYTES = 1 << 20
 
@@ -162,12 +170,30 @@ def build_provenance(
     if not inputs:
         kind = "tally" if is_tally(preds) else preds.kind
         inputs.append({"arrays": kind, "sha256": hash_arrays(preds)})
-    return {
+    provenance: Provenance = {
         "inputs": inputs,
         "command": command,
         "seed": seed,
         "level": level,
         "versions": list_versions(),
+    }
+    receipt: Receipt | None = getattr(preds, "receipt", None)
+    if receipt is not None:
+        provenance["receipt"] = build_receipt_data(receipt)
+    return provenance
+
+
+def build_receipt_data(receipt: Receipt) -> ReceiptData:
+    """What a file was taken for, as JSON and in words."""
+    return {
+        "rows": receipt.rows,
+        "kind": receipt.kind,
+        "columns": {part: list(names) for part, names in receipt.columns.items()},
+        "classes": receipt.classes,
+        "right": receipt.right,
+        "unused": dict(receipt.unused),
+        "notes": list(receipt.notes),
+        "text": str(receipt),
     }
 
 

@@ -540,6 +540,21 @@ class Input(TypedDict):
     modified: NotRequired[str]
 
 
+class ReceiptData(TypedDict):
+    """What the columns of a file were taken for: part → columns, which telling ones play no part and
+    the option that uses them, and all of it in words.
+    """
+
+    rows: int
+    kind: str
+    columns: dict[str, list[str]]
+    classes: int | None
+    right: str
+    unused: dict[str, str]
+    notes: list[str]
+    text: str
+
+
 class Provenance(TypedDict):
     """What must be known to make the same report again."""
 
@@ -549,6 +564,7 @@ class Provenance(TypedDict):
     level: float
     versions: dict[str, str]
     reading: NotRequired[str]  # files and options by which a command reads the same data
+    receipt: NotRequired[ReceiptData]
 
 
 class Streamed(TypedDict):

@@ -16,7 +16,7 @@ from howsure.formats import arrow
 from howsure.formats.column_names import Plan, choose_values
 from howsure.formats.column_names import plan_parts as plan
 from howsure.formats.contents import Damaged, group_files, list_matching_files
-from howsure.formats.files import load_reader
+from howsure.formats.files import load_reader, read_receipt
 from howsure.predictions.read_options import Names, ReadOptions, choose_options
 from howsure.report import catalogue
 from howsure.report.catalogue import BOUNDED_SCORES
@@ -24,7 +24,7 @@ from howsure.report.evaluation import ReportRequest, build_report
 from howsure.report.focus import Focus
 from howsure.report.focus_sections import THRESHOLDS
 from howsure.report.measurement import Sureness
-from howsure.report.report import Report, list_versions
+from howsure.report.report import Report, build_receipt_data, list_versions
 from howsure.report.report_types import Input, Provenance, Streamed
 from howsure.report.samples import Details
 from howsure.report.verdict import Finding
@@ -161,6 +161,12 @@ def evaluate_files(
     asked = _describe_run(
         result, job, sure, left_out=summary.left_out(), resumed=resumed, command=command
     )
+    classes = summary.shape.k
+    if summary.labels is not None:
+        classes = len(summary.labels.names)
+    receipt = read_receipt(find_source(job.parts[0].path), options)
+    receipt = replace(receipt, rows=summary.n, classes=classes)
+    asked.origin["receipt"] = build_receipt_data(receipt)
     return build_report(summary, replace(asked, thresholds=thresholds, threshold=threshold))
 
 

@@ -60,6 +60,7 @@ from howsure.report.report_types import (
     Entry,
     FurtherRow,
     Metrics,
+    Provenance,
 )
 
 FEW_MODELS, SEVERAL_MODELS = 4, 12
@@ -327,8 +328,12 @@ def render_comparison_page(data: ComparisonData) -> str:
     origin: list[tuple[str, str]] = []
     for name, provenance in data["provenance"].items():
         origin.append((name, ", ".join(map(identify_input, provenance["inputs"]))))
-    first = data["provenance"][models[0]]
-    origin += describe_origin(data["howsure"], {**first, "inputs": []})
+        if "receipt" in provenance:
+            origin.append((f"{name} read as", provenance["receipt"]["text"]))
+    # What differs between models stands above.
+    shared: Provenance = {**data["provenance"][models[0]], "inputs": []}
+    shared.pop("receipt", None)
+    origin += describe_origin(data["howsure"], shared)
     return render_template(
         "compare.html.j2",
         data=data,

@@ -319,6 +319,8 @@ def describe_origin(version: str, provenance: Provenance) -> list[tuple[str, str
     for source in provenance["inputs"]:
         name = source.get("file") or f"arrays ({source.get('arrays')})"
         lines.append((name, identify_input(source)))
+    if "receipt" in provenance:
+        lines.append(("read as", provenance["receipt"]["text"]))
     if provenance["command"]:
         lines.append(("command", provenance["command"]))
     lines.append(("seed", str(provenance["seed"])))

@@ -1,0 +1,125 @@
+"""What a file was taken for, by the names of its columns, and which telling names were left alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from howsure.formats.cells import is_number
+from howsure.formats.column_names import (
+    ATTRIBUTE,
+    SAMPLES,
+    VALUES,
+    Plan,
+    find_array_part,
+    find_parts,
+    plan_wanted,
+)
+from howsure.formats.contents import Contents
+from howsure.predictions import Predictions
+from howsure.predictions.read_options import ReadOptions, Receipt
+
+# What columns may be that no part is called by: named where nothing plays this part.
+TELLING_NAMES = {
+    "count": ("n", "freq", "frequency", "counts", "times", "repeats", "occurrences"),
+    "weight": ("w", "importance", "sample_weights"),
+    "group": (
+        "patient",
+        "patient_id",
+        "subject_id",
+        "user_id",
+        "image_id",
+        "cluster",
+        "cluster_id",
+    ),
+    "confidence": ("certainty", "max_prob", "max_proba", "probability", "prob", "p_correct"),
+    "labels": ("truth", "true", "actual", "expected"),
+    "class_names": ("names",),
+}
+TELLING_STARTS = ("prob", "conf", "logit", "score", "max_prob", "certainty")
+COMPARED_COLUMNS = 200  # names that are looked at
+LONGEST_TELLING_NAME = 60
+
+
+def build_receipt(contents: Contents, options: ReadOptions) -> Receipt:
+    """What the columns of a file are taken for; how many rows there are is not known yet."""
+    kind, wanted = plan_wanted(contents, options)
+    columns: Plan = {}
+    for part, names in wanted.items():
+        if part != "class_names" and not part.startswith(ATTRIBUTE):
+            columns[part] = names
+    unused = find_unused(contents, wanted, options)
+    of_class_1 = False
+    if kind in ("probs", "logits") and not options.multilabel and len(columns[kind]) == 1:
+        # One number per row, and not a list of them.
+        entry = contents.entries[columns[kind][0]]
+        if not contents.table:
+            of_class_1 = len(entry.shape) == 1 or entry.shape[1:] == (1,)
+        elif entry.dtype != "text":
+            of_class_1 = "list" not in entry.dtype
+        else:
+            of_class_1 = is_number(next(iter(entry.load()), None))
+    return Receipt(
+        rows=0,
+        kind=kind,
+        columns=columns,
+        unused=unused,
+        of_class_1=of_class_1,
+        multilabel=options.multilabel,
+    )
+
+
+def add_receipt(preds: Predictions, receipt: Receipt) -> Predictions:
+    """Predictions with what their file was taken for."""
+    classes = preds.k
+    if preds.kind == "confidence":
+        classes = None
+    elif preds.layout is not None and preds.layout.parts == "labels":
+        classes = preds.layout.size
+    return replace(preds, receipt=replace(receipt, rows=preds.n, classes=classes))
+
+
+def find_unused(contents: Contents, used: Plan, options: ReadOptions) -> dict[str, str]:
+    """Columns whose names tell what they may be and that play no part, with the option that uses
+    them.
+
+    >>> from pathlib import Path
+    >>> from howsure.formats.contents import make_text_entry
+    >>> entries = {name: make_text_entry(["1"]) for name in ("confidence", "correct", "freq", "age")}
+    >>> table = Contents(Path("a.csv"), entries, table=True)
+    >>> find_unused(table, {"confidence": ("confidence",), "correct": ("correct",)}, ReadOptions())
+    {'freq': '--name count=freq'}
+    """
+    taken = {name for names in used.values() for name in names}
+    if len(taken) >= len(contents.entries):
+        return {}
+    parts = find_parts(contents)
+    split = options.split
+    known = find_array_part(next(iter(used.values()))[0].strip().lower())
+    if not contents.table and split is None and known is not None:
+        split = known[0]
+    unused: dict[str, str] = {}
+    seen: set[str] = set()  # parts, so that one of a hundred columns is named
+    for name in list(contents.entries)[:COMPARED_COLUMNS]:
+        if name in taken or len(name) > LONGEST_TELLING_NAME:
+            continue
+        part = parts.get(name)
+        if part is not None and not contents.table:
+            known = find_array_part(name.strip().lower())
+            if known is not None and known[0] not in ("", split):
+                continue  # of another split
+        if part is not None:
+            if part in seen:
+                continue
+            seen.add(part)
+            if part in SAMPLES:
+                unused[name] = "--mc"
+            elif part in VALUES:
+                unused[name] = f"--name {part}={name}"
+            continue
+        plain = name.strip().lower()
+        for telling, names in TELLING_NAMES.items():
+            if plain in names and telling not in used:
+                unused[name] = f"--name {telling}={name}"
+        if name not in unused and plain.startswith(TELLING_STARTS):
+            unused[name] = f"--name confidence={name}"
+    return unused
