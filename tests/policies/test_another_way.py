@@ -406,7 +406,7 @@ def test_the_policy_of_labels_says_what_it_accepts() -> None:
 
 def test_a_policy_of_labels_that_can_promise_nothing() -> None:
     few = Predictions.from_multilabel(
-        np.full((20, 2), 0.9), np.ones((20, 2)), label_names=["a", "b"]
+        np.full((50, 2), 0.9), np.ones((50, 2)), label_names=["a", "b"]
     )
     policy = label_policy(few, risk=0.05, delta=0.05)
     assert policy.thresholds == (inf, inf)
@@ -414,7 +414,7 @@ def test_a_policy_of_labels_that_can_promise_nothing() -> None:
     assert policy.basis is not None
     assert not policy.guarantee.feasible
     assert policy.guarantee.labels_needed is not None
-    assert 70 <= policy.guarantee.labels_needed <= 190
+    assert 72 <= policy.guarantee.labels_needed <= 400
     assert isnan(policy.basis.accuracy)
     warm = label_policy(labels(), risk=0.05, delta=0.05, calibrator=Temperature(2.0))
     assert warm.thresholds[0] < 0.99

@@ -129,7 +129,9 @@ def test_enough_samples_are_enough_and_not_a_tenth_too_many(risk: float, delta: 
 
 def test_a_risk_of_one_is_promised_by_one_right_answer() -> None:
     assert guaranteed_threshold(tally([0.9], correct=[1]), risk=1.0, delta=0.1).coverage == 1.0
-    assert not guaranteed_threshold(tally([0.9], correct=[0]), risk=1.0, delta=0.1).feasible
+    wrong = tally([0.9], correct=[0])
+    assert guaranteed_threshold(wrong, risk=1.0, delta=0.1).coverage == 1.0  # nothing is worse
+    assert not guaranteed_threshold(wrong, risk=1.0, delta=0.1, method="fixed_sequence").feasible
 
 
 def test_shares_of_the_fallback_begin_at_their_coverage_and_not_a_sample_before() -> None:
@@ -152,7 +154,9 @@ def test_shares_of_the_fallback_begin_at_their_coverage_and_not_a_sample_before(
 
 @pytest.mark.parametrize(("risk", "times"), [(0.02, True), (0.003, True), (0.002, False)])
 def test_labels_are_counted_up_to_a_thousand_times_as_many(risk: float, times: bool) -> None:
-    found = guaranteed_threshold(tally([0.9], correct=[1]), risk=risk, delta=0.05)
+    found = guaranteed_threshold(
+        tally([0.9], correct=[1]), risk=risk, delta=0.05, method="fixed_sequence"
+    )
     assert (found.labels_needed is not None) == times
     if found.labels_needed is not None:
         fewest = ceil(log(0.05) / log1p(-risk))
@@ -213,7 +217,7 @@ def test_rules_in_words() -> None:
         == "risk of the accepted at most 0.2 with probability 0.9 (fixed-sequence testing, betting)"
     )
     few = guaranteed_threshold(Outcomes([0.9, 0.8], [1, 1], group=[0, 1]), risk=0.2, delta=0.1)
-    assert few.rule.endswith("(fixed-sequence testing, 2 groups)")
+    assert few.rule.endswith("(joint limits, 2 groups)")
 
 
 def test_a_stated_group_may_be_as_large_as_the_largest() -> None:

@@ -242,3 +242,43 @@ def test_the_fallback_keeps_its_promise() -> None:
         g = guaranteed_threshold(tally(s, correct=right), risk=0.1, delta=0.1, method="fallback")
         broken += g.feasible
     assert binom.sf(broken - 1, 150, 0.1) > 0.01
+
+
+def test_the_band_is_the_default_where_right_and_wrong_are_counted() -> None:
+    rng = np.random.default_rng(6)
+    score = rng.random(2000)
+    right = rng.random(2000) < np.where(score > 0.98, 0.6, 0.97)  # the very surest are noisy
+    t = tally(score, correct=right)
+    found = guaranteed_threshold(t, risk=0.05, delta=0.05)
+    assert found == guaranteed_threshold(t, risk=0.05, delta=0.05, method="band")
+    assert found.coverage > 0.5
+    assert not guaranteed_threshold(t, risk=0.05, delta=0.05, method="fixed_sequence").feasible
+    rows = guaranteed_threshold(Outcomes(score, right), risk=0.05, delta=0.05)
+    assert (rows.threshold, rows.method) == (found.threshold, "band")
+
+
+@pytest.mark.parametrize(
+    "options", [{"thresholds": [0.5]}, {"bound": "betting"}, {"bound": "hoeffding_bentkus"}]
+)
+def test_what_the_band_cannot_count_takes_the_fixed_sequence(options: dict) -> None:
+    o = Outcomes(np.arange(400) / 400, correct=np.ones(400))
+    assert guaranteed_threshold(o, risk=0.1, delta=0.1, **options).method == "fixed_sequence"
+    graded = Outcomes(np.arange(400) / 400, loss=np.full(400, 0.01))
+    assert guaranteed_threshold(graded, risk=0.1, delta=0.1).method == "fixed_sequence"
+
+
+@pytest.mark.parametrize("bound", [None, "groups"])
+def test_few_groups_promise_nothing_about_new_ones(bound: str | None) -> None:
+    for groups, feasible in ((9, False), (10, True)):
+        o = Outcomes(np.full(900, 0.9), np.ones(900), group=np.arange(900) % groups)
+        found = guaranteed_threshold(o, risk=0.4, delta=0.2, bound=bound)
+        assert (found.feasible, found.groups) == (feasible, groups)
+        assert found.why.startswith("9 groups are too few" if groups == 9 else "")
+        assert bool(found.why) is not feasible
+        assert found.labels_needed is None
+
+
+def test_weights_are_refused_without_advice_to_drop_them() -> None:
+    with pytest.raises(InputError) as e:
+        guaranteed_threshold(tally([0.9], correct=[1], weight=[2.0]), risk=0.1, delta=0.1)
+    assert "drop" not in str(e.value)

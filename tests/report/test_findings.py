@@ -310,8 +310,11 @@ def test_verdict_of_one_answer_and_of_a_doubt() -> None:
 
 
 def test_verdict_says_how_many_labels_a_promise_would_take() -> None:
-    _, decides, _ = said(Predictions.from_confidence(np.full(20, 0.99), np.ones(20)))
-    assert decides.startswith("Too few labels for a promise: about 61 would show a share")
+    _, decides, _ = said(Predictions.from_confidence(np.full(40, 0.99), np.ones(40)))
+    assert decides == (
+        "Too few labels to guarantee at most 5 in 100 accepted answers wrong; "
+        "about 280 labels would usually be enough."
+    )
 
 
 def test_verdict_of_answers_that_no_threshold_makes_reliable(rng: np.random.Generator) -> None:
@@ -320,7 +323,7 @@ def test_verdict_of_answers_that_no_threshold_makes_reliable(rng: np.random.Gene
     assert decides.startswith("No share of its answers can be promised")
 
 
-def test_the_promise_of_a_verdict_is_that_of_fixed_sequence(rng: np.random.Generator) -> None:
+def test_the_promise_of_a_verdict_is_that_of_the_band(rng: np.random.Generator) -> None:
     c = 1 - rng.beta(0.5, 4, 3000)
     preds = drawn(c, c, rng)
     promised = guaranteed_threshold(Outcomes.of(preds), risk=0.01, delta=0.05)
@@ -335,7 +338,7 @@ def test_groups_weaken_the_promise_of_a_verdict() -> None:
     )
     report = evaluate(preds, ["max_prob"])
     assert report.data["verdict"][1].startswith(
-        "Too few groups for a promise: about 61 would show a share"
+        "Too few groups to guarantee at most 5 in 100 accepted answers wrong; about 280 groups"
     )
     assert "1,000 predictions in 40 groups" in report.to_text()
 

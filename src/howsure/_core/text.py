@@ -153,6 +153,16 @@ def make_text_array(texts: Sequence[str]) -> NDArray[np.str_] | NDArray[np.objec
     return np.array(texts, dtype=np.object_)
 
 
+def format_rounded_up(count: int) -> str:
+    """A number of labels that would usually be enough: two digits, rounded up.
+
+    >>> format_rounded_up(64), format_rounded_up(1449)
+    ('64', '1,500')
+    """
+    unit = 10 ** max(0, len(str(count)) - 2)
+    return f"{-(-count // unit) * unit:,}"
+
+
 def round_to_limits(value: float, low: float, high: float) -> float:
     """The value to a thousandth of the width of its limits, as a power of ten.
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from howsure.predictions.read_options import ReadOptions
 
 RULES = ("accuracy", "coverage", "risk", "error_cost", "uncertainty")
-METHOD_CHOICES = ["fixed_sequence", "fallback", "sgr", "band"]
+METHOD_CHOICES = ["band", "fixed_sequence", "fallback", "sgr"]
+METHOD_HELP = "How --risk searches [default: band; other losses: fixed_sequence]."
 LOSS_BOUNDS = ["hoeffding_bentkus", "betting"]
 
 
@@ -45,7 +46,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
         number("--coverage", help="Accept at least this share."),
         number("--risk", help="Guarantee: true risk of the accepted at most this, with probability 1 - delta."),
         number("--delta", default=0.05, show_default=True, help="How often the guarantee may fail."),
-        click.option("--method", type=click.Choice(METHOD_CHOICES), default="fixed_sequence", show_default=True),
+        click.option("--method", type=click.Choice(METHOD_CHOICES), help=METHOD_HELP),
         click.option("--bound", type=click.Choice(LOSS_BOUNDS), help="Of losses other than right and wrong, with --risk."),
         number("--error-cost", help="Least cost: what a wrong answer costs."),
         number("--deferral-cost", default=1.0, show_default=True, help="What asking the expert costs."),

@@ -27,6 +27,7 @@ BUDGET_ROUNDING = 1e-12
 TAIL_CUT = 1e-20
 SURE_SHARE = 1e-3  # of delta: as little is always left for the last rank
 HOPELESS_MARGIN = 1e-6
+FAST_LENGTHS = (1, 9, 5, 3, 15)  # times a power of two
 LONGEST_DIRECT_SUM = 64  # beyond so many states a Fourier transform is faster
 
 # Of the number of labels that would usually be enough.
@@ -91,7 +92,8 @@ class BandStep:
         return total[: len(chance) - len(self.p) + 1]
 
     def _transform(self, size: int) -> tuple[int, Complexes]:
-        length = 1 << (size - 1).bit_length()
+        # The least of these multiples of powers of two: a transform of such a length is fast.
+        length = min(k << (-(-size // k) - 1).bit_length() for k in FAST_LENGTHS)
         if length not in self._spectra:
             self._spectra[length] = np.fft.rfft(self.p, length)
         return length, self._spectra[length]

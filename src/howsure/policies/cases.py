@@ -65,7 +65,7 @@ def guaranteed_cases(
     from howsure.tallies.building import tally
 
     t = tally(score, correct=(right | ~there).all(axis=1))
-    return guaranteed_threshold(t, risk=risk, delta=delta, method="band")
+    return guaranteed_threshold(t, risk=risk, delta=delta)
 
 
 def _check_records(

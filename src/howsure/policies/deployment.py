@@ -238,6 +238,8 @@ class PlannedGuarantee(TypedDict):
     bound: float | None
     feasible: bool
     labels_needed: int | None
+    groups: int | None
+    why: str
 
 
 class ExpectedData(TypedDict):

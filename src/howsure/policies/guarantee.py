@@ -34,6 +34,7 @@ METHOD_NAMES = {
     "fallback": "fallback testing",
     "band": "joint limits",
 }
+FEW_GROUPS = 10  # below it nothing is promised about groups that are not among them
 SEQUENCE_STEPS = 50  # coverages that the fixed sequence tests
 # Coverage at which the fallback begins anew, and its share of delta.
 FALLBACK_SHARES = {0.0: 0.5, 0.25: 0.1, 0.5: 0.15, 1.0: 0.25}
@@ -47,8 +48,9 @@ class Guaranteed:
 
     `bound` is the upper bound at the threshold, `coverage`, `accuracy` and `observed` (risk) are
     those of the data. Where nothing can be promised, feasible is False, threshold inf, coverage 0,
-    the rest nan, and `labels_needed` says how many labels with this same risk–coverage curve would
-    do (None: more labels alone will not help, or more than a thousand times as many).
+    the rest nan, and `labels_needed` says how many labels like these would usually be enough (None:
+    these labels cannot tell). Where samples come in groups it counts groups. `why` says what else
+    keeps it from being promised.
     """
 
     feasible: bool
@@ -65,6 +67,7 @@ class Guaranteed:
     loss_bound: Bound
     labels_needed: int | None = None
     groups: int | None = None  # independent groups that the promise rests on, if there are any
+    why: str = ""
 
     @property
     def rule(self) -> str:
@@ -87,7 +90,7 @@ def guaranteed_threshold(
     *,
     risk: float,
     delta: float,
-    method: Method = "fixed_sequence",
+    method: Method | None = None,
     bound: Bound | None = None,
     thresholds: Sequence[float] | None = None,
     largest_group: int | None = None,
@@ -98,13 +101,13 @@ def guaranteed_threshold(
 
     .. math:: P\big( R(\theta) > \mathrm{risk} \big) \le \delta, \quad R(\theta) = E[\ell \mid s \ge \theta]
 
-    `fixed_sequence` tests 50 coverages from the strictest up at full delta and stops at the first failure
-    (`thresholds=` gives them in advance instead). `fallback` begins anew at 25, 50 and 100 % of coverage with a share
-    of delta each, for scores whose most trusted answers are noisy. `sgr` searches by bisection and pays for each
-    of its log2 n steps. `band` has a limit on the errors at each per cent of coverage, which all hold at
-    once, so that it finds the widest threshold also where the most trusted answers are noisy or labels
-    are few (`policies.band`). The labels must be independent of the fitting of the model and of its calibrator; weights are
-    refused.
+    `band`, the default for right and wrong, has a limit on the errors at each per cent of coverage, which all
+    hold at once, so that it finds the widest threshold also where the most trusted answers are noisy or labels
+    are few (`policies.band`). `fixed_sequence`, the default for other losses, for `thresholds=` and for
+    `bound=`, tests 50 coverages (or these thresholds) from the strictest up at full delta and stops at the first
+    failure. `fallback` begins anew at 25, 50 and 100 % of coverage with a share of delta each. `sgr` searches by
+    bisection and pays for each of its log2 n steps. The labels must be independent of the fitting of the model and
+    of its calibrator; weights are refused.
 
     Samples that come in groups (`Outcomes` with `group`) are not independent: the promise then
     rests on one row of each group, drawn with `seed`, and `labels_needed` counts groups;
@@ -112,7 +115,7 @@ def guaranteed_threshold(
     accepts more where groups are large and have many errors. Either is about a random answer of a
     random group: a random answer, where the size of a group has nothing to do with its errors.
     Where it has, `bound="groups"` with `largest_group`, how large a group can be, is about a random
-    answer.
+    answer. Fewer than 10 groups carry no promise about new ones; each may have one of its own.
 
     Losses other than right and wrong must lie in [0, 1] and exclude `sgr` and `band`; they have the
     Hoeffding–Bentkus bound or, for `Outcomes`, `bound="betting"`, which gains where losses vary
@@ -125,12 +128,14 @@ def guaranteed_threshold(
     >>> g = guaranteed_threshold(t, risk=0.05, delta=0.05)
     >>> g.threshold, g.coverage, round(g.bound, 5)
     (0.9, 0.75, 0.00994)
-    >>> guaranteed_threshold(tally([0.9] * 20, correct=[1] * 20), risk=0.05, delta=0.05).labels_needed
-    61
+    >>> guaranteed_threshold(tally([0.9] * 40, correct=[1] * 40), risk=0.05, delta=0.05).labels_needed
+    280
     """
     needs_outcomes(t, "a guarantee")
     checks.fraction(risk, "risk")
     bounds.check_proportion(delta, "delta")
+    if method is None:
+        method = choose_method(t, bound, thresholds)
     groups = None
     if isinstance(t, Outcomes) and t.group is not None:
         groups = len(np.unique(t.group))
@@ -148,7 +153,13 @@ def guaranteed_threshold(
     test = RiskTest(risk=risk, delta=delta, bound=loss_bound)
     sequence = None if thresholds is None else find_given_rows(tested, thresholds, method)
     row, upper = search_thresholds(tested, test, method, sequence)
+    why = ""
+    if groups is not None and groups < FEW_GROUPS:
+        row, why = None, write_few_groups(groups)
     if row is None:
+        needed = None
+        if not why:
+            needed = _count_labels_needed(tested, test, method)
         return Guaranteed(
             feasible=False,
             threshold=inf,
@@ -162,8 +173,9 @@ def guaranteed_threshold(
             delta=delta,
             method=method,
             loss_bound=loss_bound,
-            labels_needed=_count_labels_needed(tested, test, method),
+            labels_needed=needed,
             groups=groups,
+            why=why,
         )
     threshold = float(tested.score[row])
     accepted, loss = whole.at_score(threshold)
@@ -217,6 +229,22 @@ def label_budget(error: float, *, risk: float, delta: float, coverage: float = 1
     return ceil(high / coverage)
 
 
+def choose_method(
+    t: Tally | Outcomes, bound: Bound | None, thresholds: Sequence[float] | None
+) -> Method:
+    """The band where right and wrong are counted, else a fixed sequence."""
+    if thresholds is not None or bound not in (None, "clopper_pearson"):
+        return "fixed_sequence"
+    counted = t.loss is None if isinstance(t, Outcomes) else t.zero_one
+    return "band" if counted else "fixed_sequence"
+
+
+def write_few_groups(groups: int) -> str:
+    """Why so few groups carry no promise about new ones."""
+    what = f"{groups} groups are" if groups > 1 else "one group is"
+    return f"{what} too few for a promise about new groups; each may have one of its own (--by)"
+
+
 # What each threshold accepts.
 
 
@@ -264,9 +292,7 @@ def count_accepted(t: Tally | Outcomes, largest_group: int | None = None) -> Acc
             )
     table = t.tally() if isinstance(t, Outcomes) else t
     if table.weighted:
-        raise InputError(
-            "a guarantee counts independent labels, so weights are refused; drop weight=."
-        )
+        raise InputError("a guarantee counts independent labels, so weights are refused.")
     if table.approximate:
         raise InputError(
             f"a guarantee needs the exact scores, this tally is {table.approximate}; use the full one."

@@ -56,7 +56,9 @@ class Guarantee:
     delta: float = nan
     bound: float = nan
     feasible: bool = True
-    labels_needed: int | None = None
+    labels_needed: int | None = None  # or groups, where there are any
+    groups: int | None = None  # that it rests on
+    why: str = ""  # what keeps it from being promised, beside too few labels
 
 
 @frozen(eq=False)

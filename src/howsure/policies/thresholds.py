@@ -265,6 +265,8 @@ def as_guarantee(chosen: Threshold | Guaranteed) -> Guarantee:
         bound=chosen.bound,
         feasible=chosen.feasible,
         labels_needed=chosen.labels_needed,
+        groups=chosen.groups,
+        why=chosen.why,
     )
 
 
@@ -273,7 +275,7 @@ def label_thresholds(
     *,
     risk: float,
     delta: float,
-    method: Method = "fixed_sequence",
+    method: Method | None = None,
     score: str = "max_prob",
 ) -> dict[str, Guaranteed]:
     r"""A guaranteed threshold for each label of multilabel predictions, all of them true with
@@ -309,7 +311,7 @@ def label_policy(
     *,
     risk: float,
     delta: float,
-    method: Method = "fixed_sequence",
+    method: Method | None = None,
     score: str = "max_prob",
     calibrator: Calibrator | None = None,
     source: tuple[str, str] = ("", ""),

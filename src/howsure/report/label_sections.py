@@ -11,6 +11,7 @@ from howsure import metrics
 from howsure._core.checks import Array, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure._core.indices import count_values
+from howsure._core.text import format_rounded_up
 from howsure.bounds import compute_proportion_limits
 from howsure.metrics.binary import average_known, mark_wrong_labels, positive_tally
 from howsure.policies.guarantee import guaranteed_threshold
@@ -197,9 +198,13 @@ def _find_promise(present: Tally, source: LimitSource, delta: float) -> LabelGua
     except InputError as e:  # weights: a promise counts independent labels
         return {**none, "why": str(e)}
     if not promise.feasible:
-        why = f"{promise.n:,} cases do not allow it"
+        unit = "cases" if promise.groups is None else "groups"
+        why = f"{promise.groups or promise.n:,} {unit} do not allow it"
         if promise.labels_needed is not None:
-            why += f", about {promise.labels_needed:,} cases like these would do"
+            needed = format_rounded_up(promise.labels_needed)
+            why += f", about {needed} would usually be enough"
+        if promise.why:
+            why = promise.why
         return {**none, "why": why}
     # A label is called absent where its confidence 1 - p reaches the threshold.
     absent = present.score <= np.minimum(0.5, 1 - promise.threshold + CLAIM_ROUNDING)

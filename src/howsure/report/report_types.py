@@ -654,10 +654,10 @@ class CalibrationData(TypedDict):
 
 class GuaranteeData(TypedDict):
     """The surest share whose risk is promised to be at most `risk`, `sure` that much, by
-    fixed-sequence testing.
+    the band.
 
     Where nothing can be promised `coverage` is 0, and `labels_needed` says how many labels of the
-    same kind would do (null: more labels alone do not help). `why` says what kept it from being
+    same kind would usually be enough (null: these labels cannot tell). `why` says what kept it from being
     looked for. Where samples come in groups the promise rests on one sample of each of `groups`,
     and `labels_needed` counts groups.
     """

@@ -17,7 +17,13 @@ from howsure import metrics as all_metrics
 from howsure._core.checks import Array, Floats, InputError
 from howsure._core.frozen import frozen
 from howsure._core.indices import count_values
-from howsure.policies.guarantee import draw_one_per_group, guaranteed_threshold
+from howsure._core.text import format_rounded_up
+from howsure.policies.guarantee import (
+    FEW_GROUPS,
+    draw_one_per_group,
+    guaranteed_threshold,
+    write_few_groups,
+)
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import is_claim
@@ -221,8 +227,8 @@ def format_percent(share: float, digits: int = 1) -> str:
 
 
 def compute_guarantees(source: Tally | Outcomes | str, n: int, level: float) -> list[GuaranteeData]:
-    """What fixed-sequence testing guarantees of these samples, at each risk that a verdict speaks
-    of; `source` is the reason where there is nothing to test.
+    """What the band guarantees of these samples, at each risk that a verdict speaks of;
+    `source` is the reason where there is nothing to test.
 
     >>> from howsure import tally
     >>> found = compute_guarantees(tally([0.9] * 600 + [0.5] * 200, correct=[1] * 600 + [0] * 200), 800, 0.95)
@@ -248,6 +254,9 @@ def compute_guarantees(source: Tally | Outcomes | str, n: int, level: float) -> 
         guarantees.append(data)
         if isinstance(source, str) or isinstance(tested, str):
             data["why"] = str(source)
+            continue
+        if groups is not None and groups < FEW_GROUPS:
+            data["why"] = write_few_groups(groups) + "."
             continue
         try:
             guarantee = guaranteed_threshold(tested, risk=risk, delta=1 - level)
@@ -330,13 +339,13 @@ def _describe_decisions(
     wish = f"at most {words.replace('of these', 'accepted answers')} wrong"
     if last["labels_needed"] is None:
         return (
-            f"No share of its answers can be promised to be right: {wish} is out of reach, also with more labels, "
-            "if it stays as good as here."
+            f"No share of its answers can be promised to be right: whether {wish} is possible, "
+            "these labels cannot tell."
         )
     unit = "groups" if "groups" in last else "labels"
     return (
-        f"Too few {unit} for a promise: about {last['labels_needed']:,} would show a share with {wish}, if it stays as "
-        "good as here."
+        f"Too few {unit} to guarantee {wish}; about "
+        f"{format_rounded_up(last['labels_needed'])} {unit} would usually be enough."
     )
 
 

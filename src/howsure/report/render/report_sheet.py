@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from howsure._core.text import format_rounded_up
 from howsure.policies.deployment import (
     ExpectedData,
     PlanData,
@@ -257,11 +258,15 @@ def _write_sentences(plan: PlanData) -> list[str]:
             )
             lines.append(f"bound      risk below {bound} with probability {sure}")
         if not guarantee["feasible"]:
-            needed = guarantee["labels_needed"]
-            help_ = "more labels alone would not help"
+            needed, unit, have = guarantee["labels_needed"], "labels", f"{n} labels"
+            if guarantee["groups"] is not None:
+                unit, have = "groups", f"{n} labels in {guarantee['groups']:,} groups"
+            help_ = "they cannot tell how many would be enough"
             if needed is not None:
-                help_ = f"about {needed:,} labels like these would do"
-            lines.append(f"infeasible {n} labels do not allow this promise; {help_}")
+                help_ = f"about {format_rounded_up(needed)} {unit} would usually be enough"
+            if guarantee["why"]:
+                help_ = guarantee["why"]
+            lines.append(f"infeasible {have} do not allow this promise; {help_}")
     if plan["expected"]:
         lines.append(f"expected   {_write_shares(plan['expected'])}")
     if plan["test"]:
