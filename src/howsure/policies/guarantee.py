@@ -235,13 +235,18 @@ def choose_method(
     """The band where right and wrong are counted, else a fixed sequence."""
     if thresholds is not None or bound not in (None, "clopper_pearson"):
         return "fixed_sequence"
-    counted = t.loss is None if isinstance(t, Outcomes) else t.zero_one
-    return "band" if counted else "fixed_sequence"
+    if isinstance(t, Outcomes) and t.loss is not None:
+        return "fixed_sequence"
+    if isinstance(t, Tally) and not t.zero_one:
+        return "fixed_sequence"
+    return "band"
 
 
 def write_few_groups(groups: int) -> str:
     """Why so few groups carry no promise about new ones."""
-    what = f"{groups} groups are" if groups > 1 else "one group is"
+    what = f"{groups} groups are"
+    if groups == 1:
+        what = "one group is"
     return f"{what} too few for a promise about new groups; each may have one of its own (--by)"
 
 

@@ -198,8 +198,9 @@ def _find_promise(present: Tally, source: LimitSource, delta: float) -> LabelGua
     except InputError as e:  # weights: a promise counts independent labels
         return {**none, "why": str(e)}
     if not promise.feasible:
-        unit = "cases" if promise.groups is None else "groups"
-        why = f"{promise.groups or promise.n:,} {unit} do not allow it"
+        why = f"{promise.n:,} cases do not allow it"
+        if promise.groups is not None:
+            why = f"{promise.groups:,} groups do not allow it"
         if promise.labels_needed is not None:
             needed = format_rounded_up(promise.labels_needed)
             why += f", about {needed} would usually be enough"
