@@ -27,7 +27,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
         "names",
         nargs="+",
         metavar="NAME",
-        help=f"all, demo, story, pictures, scans, published, {', '.join(STUDIES)}",
+        help=f"all, demo, story, pictures, scans, published, full, fetch [FOLDER], {', '.join(STUDIES)}",
     )
     parser.add_argument(
         "--data",
@@ -61,6 +61,11 @@ def arguments(argv: list[str]) -> argparse.Namespace:
         type=Path,
         metavar="DIR",
         help="write a page per study with its figures, train nothing",
+    )
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="with --docs: keep what the pages need, for checkouts without the predictions",
     )
     parser.add_argument(
         "--plan", action="store_true", help="print the plan with predicted hours, and stop"
@@ -114,6 +119,25 @@ def ask_published_networks(args: argparse.Namespace) -> int:
     return 0
 
 
+def fetch(args: argparse.Namespace) -> int:
+    from .fetch import fetch_predictions
+
+    folder = Path(args.names[1]) if len(args.names) > 1 else None
+    print(fetch_predictions(args.out, folder))
+    return 0
+
+
+def train_full(args: argparse.Namespace) -> int:
+    from .plans.full import wanted
+
+    runs = wanted()
+    store = Store(args.out)
+    print(plan_text(runs, {run.settings.name for run in runs if store.finished(run)}), flush=True)
+    if not args.plan:
+        carry_out(runs, args.data, store)
+    return 0
+
+
 def study(args: argparse.Namespace) -> int:
     names = list(STUDIES) if args.names == ["all"] else args.names
     unknown = [name for name in names if name not in STUDIES]
@@ -133,7 +157,7 @@ def study(args: argparse.Namespace) -> int:
 def show_results(names: list[str], store: Store, args: argparse.Namespace) -> int:
     """Imported here, because training needs neither howsure nor matplotlib."""
     if args.tables:
-        from .tables import report
+        from .pages import report
 
         print("\n".join(report(name, store, args.scale) for name in names))
     if args.figures:
@@ -144,12 +168,12 @@ def show_results(names: list[str], store: Store, args: argparse.Namespace) -> in
     if args.docs:
         from .pages import write_pages
 
-        write_pages(names, store, args.scale, args.docs)
+        write_pages(names, store, args.scale, args.docs, keep=args.keep)
     return 0
 
 
 SINGLE = {"demo": demonstrate, "story": narrate, "pictures": show_pictures, "scans": segment,
-          "published": ask_published_networks}  # fmt: skip
+          "published": ask_published_networks, "fetch": fetch, "full": train_full}  # fmt: skip
 
 
 if __name__ == "__main__":

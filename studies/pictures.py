@@ -56,6 +56,8 @@ def mean_probs(store: Store, scale: str) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(
             "no network of `complexity` is trained, so that none can be sure and wrong; train some first."
         )
+    if store.elsewhere(runs):
+        raise ValueError("the predictions are not here: `python -m studies fetch` brings them.")
     total: list[np.ndarray] = []
     for run in runs:
         with np.load(store.predictions(run.settings), allow_pickle=False) as file:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .data import Dataset
 from .data.cifar_png import cifar10_png
 from .networks.published_resnet import PublishedResNet, load_published, normalise
 from .predictions import write
@@ -22,6 +23,7 @@ DROPOUT_DEPTH, DISTANCE_DEPTH = 20, 44
 RATES = (0.002, 0.01, 0.05)
 PASSES = 30
 BATCH = 100
+LEARNT = 10_000  # training images
 CHUNK = 250  # images whose passes are finished before the next; a killed process goes on from there
 LOGIT_MASK = 0xFFF8  # eight binary digits of float16: a relative error below 1/500
 
@@ -32,7 +34,7 @@ def load_network(depth: int) -> PublishedResNet:
 
 
 def ask_published(data: Path, kept: Path, parts: int | None = None) -> str:
-    """Compute what is missing of the three files; returns where they are.
+    """Compute what is missing of the four files; returns where they are.
 
     Dropout takes hours: `parts` ends after so many more parts, and the file then holds the images
     that are finished. Parts stay in `unfinished` until all are there.
@@ -43,6 +45,7 @@ def ask_published(data: Path, kept: Path, parts: int | None = None) -> str:
     jobs: dict[str, Callable[[], dict[str, np.ndarray]]] = {
         "published_logits.npz": lambda: {"labels": labels, **compute_logits(images)},
         "published_distance.npz": lambda: compute_distances(images),
+        "published_train.npz": lambda: compute_learnt(dataset),
     }
     for name, compute in jobs.items():
         if not (kept / name).exists():
@@ -62,6 +65,12 @@ def compute_logits(images: np.ndarray) -> dict[str, np.ndarray]:
         bits = torch.cat(parts).numpy().astype(np.float16).view(np.uint16)
         found[f"resnet{depth}_logits"] = ((bits + 4) & LOGIT_MASK).view(np.float16)
     return found
+
+
+def compute_learnt(dataset: Dataset) -> dict[str, np.ndarray]:
+    """Of images that the networks were trained on, without augmentation."""
+    labels = dataset.train_y[:LEARNT]
+    return {"labels": labels, **compute_logits(dataset.train_x[:LEARNT])}
 
 
 def split_batches(images: np.ndarray) -> list[Tensor]:

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .checkpoints import Checkpoints
+from .manifest import read_manifest
 from .runs import Run
 from .settings import Settings
 
 
 @dataclass(frozen=True)
 class Store:
-    """`predictions/` is kept and committed; `checkpoints/` may be deleted, at the price of training
-    again.
+    """`predictions/` holds what finished runs left; `checkpoints/` may be deleted, at the price of
+    training again.
     """
 
     root: Path
@@ -26,12 +27,17 @@ class Store:
         return Checkpoints(self.root / "checkpoints" / settings.name)
 
     def missing(self, run: Run) -> list[str]:
-        """What is still to be written: "" is the file of logits, the others are extras."""
-        return [
-            extra
-            for extra in ("", *run.extras)
-            if not self.predictions(run.settings, extra).exists()
-        ]
+        """What is still to be written: "" is the file of logits, the others are extras. What the
+        manifest lists was written once and can be fetched."""
+        paths = {extra: self.predictions(run.settings, extra) for extra in ("", *run.extras)}
+        listed = read_manifest(self.root).files
+        return [e for e, path in paths.items() if path.name not in listed and not path.exists()]
+
+    def elsewhere(self, runs: Iterable[Run]) -> list[str]:
+        """Files of finished runs that are not here: `fetch` brings them."""
+        paths = [self.predictions(r.settings, e) for r in runs for e in ("", *r.extras)]
+        listed = read_manifest(self.root).files
+        return [path.name for path in paths if path.name in listed and not path.exists()]
 
     def finished(self, run: Run) -> bool:
         return not self.missing(run)

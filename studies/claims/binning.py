@@ -8,6 +8,7 @@ import numpy as np
 
 import howsure as hs
 
+from ..kept import DEPTHS, is_kept, read_logits
 from ..provided import HUNDRED, NAMES, TEN, calibrated, here, provided
 from ..runs import Run
 from ..store import Store
@@ -27,6 +28,8 @@ ALL_TEST = 10_000
 CHANCE_MARGIN = 0.001
 TENTH = 0.1
 IMAGE_DRAWS = 100
+EQUAL_SIZES = (50, 100)
+TOP, HALF = 0.9, 0.5
 
 
 def number_of_bins() -> list[Claim]:
@@ -252,3 +255,41 @@ def change_evidence(case: str, middle: float, low: float, high: float) -> Eviden
     found = f"levels from 60 to 99 % change it by up to {percent(middle, 0)} % of its value"
     word = AGREES if high < TENTH else NOT if low > TENTH else OPEN
     return Evidence(case, found, low, high, word)
+
+
+def equal_size_defects() -> list[Claim]:
+    """Section 4.2 and figure 3: where samples are sparse a bin of equal size is too wide, and where
+    they are dense there are too many bins."""
+    cases = {
+        f"published ResNet-{depth}": read_logits(depth) for depth in DEPTHS if is_kept("logits")
+    }
+    cases |= {NAMES[name]: provided(name) for name in TEN[:2] if here(name)}
+    found = {
+        (name, bins): np.quantile(preds.confidence, np.linspace(0, 1, bins + 1))
+        for name, preds in cases.items()
+        for bins in EQUAL_SIZES
+    }
+    wide = [widest_bin(f"{name}, {bins} bins", edges) for (name, bins), edges in found.items()]
+    dense = [bins_on_top(f"{name}, {bins} bins", edges) for (name, bins), edges in found.items()]
+    return [
+        Claim("Of 50 or 100 bins of equal size one at low confidence is very wide (wider than one of ten equal ones)",
+              "a very wide bin exists (figures 3b, 3c)", wide),
+        Claim("Most of 50 or 100 bins of equal size lie at high confidence (more than half above 0.9)",
+              "an excessive number of bins (figures 3b, 3c)", dense),
+    ]  # fmt: skip
+
+
+def widest_bin(case: str, edges: np.ndarray) -> Evidence:
+    """The quantiles of given confidences, so without interval."""
+    widths = np.diff(edges)
+    row = int(widths.argmax())
+    found = f"the widest reaches from {edges[row]:.2f} to {edges[row + 1]:.2f}"
+    word = AGREES if widths[row] > TENTH and edges[row + 1] < TOP else NOT
+    return Evidence(case, found, float("nan"), float("nan"), word, regime=PUBLISHED)
+
+
+def bins_on_top(case: str, edges: np.ndarray) -> Evidence:
+    share = float((edges[:-1] >= TOP).mean())
+    found = f"{percent(share, 0)} % of the bins lie above {TOP}"
+    word = AGREES if share > HALF else NOT
+    return Evidence(case, found, float("nan"), float("nan"), word, regime=PUBLISHED)

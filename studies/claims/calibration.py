@@ -3,12 +3,16 @@
 from dataclasses import replace
 
 import numpy as np
+import torch
 from scipy.optimize import brentq
+from torch.utils.flop_counter import FlopCounterMode
 
 import howsure as hs
 
-from ..kept import is_kept, read_kept, read_logits
+from ..kept import is_kept, read_kept, read_logits, read_scaled
+from ..networks.published_resnet import PublishedResNet
 from ..plans import runs_of
+from ..plans.full import is_full
 from ..provided import NAMES, here
 from ..store import Store
 from ..tables.calibration import (
@@ -31,9 +35,11 @@ from ..tables.table import percent, rank_correlation
 from . import estimates
 from .claim import (
     AGREES,
+    FULL,
     MIXED,
     NOT,
     OPEN,
+    OURS,
     PUBLISHED,
     SMALL,
     Claim,
@@ -41,7 +47,7 @@ from .claim import (
     rest_on,
     sided,
 )
-from .paired import Metric, Pairs, alike, alike_on_average, on_average, paired, value
+from .paired import Metric, Pairs, alike_on_average, on_average, paired, value
 from .regularisation import is_long
 
 REGRET = 0.005
@@ -66,6 +72,7 @@ SAME_ORDER = "A temperature and the entropy order ten probabilities nearly as th
 Tests = dict[str, hs.Outcomes]
 Sets = tuple[dict[str, Tests], ...]
 WHOSE = (
+    "of our full-size trainings",
     "of our long trainings",
     "of our short trainings",
     "networks published for CIFAR-10",
@@ -75,25 +82,27 @@ WHOSE = (
 
 def calibration(store: Store, scale: str) -> list[Claim]:
     runs = finished(store, runs_of(["calibration"], scale))
-    parts = ([run for run in runs if is_long(run)], [run for run in runs if not is_long(run)])
+    full = [run for run in runs if is_full(run.settings)]
+    small = [run for run in runs if run not in full]
+    parts = (full, [r for r in small if is_long(r)], [r for r in small if not is_long(r)])
     own = [{name_of(run): last(on_whole(store, run)) for run in some} for some in parts]
     sets = (
         *own,
         *({NAMES[n]: last(on_provided(n)) for n in names if here(n)} for names in PUBLISHED_SETS),
     )
-    judged = {name_of(run): on_halves(store, run) for run in runs}
+    judged = {name_of(run): on_halves(store, run) for run in small}
+    judged_full = {name_of(run): on_halves(store, run) for run in full}
     learnt = {name_of(run): last(on_learnt(store, run)) for run in runs if fits(store, run)}
     others = [
         {NAMES[n]: on_provided_halves(n) for n in names if here(n)} for names in PUBLISHED_SETS
     ]
-    long = [run for run in runs if is_long(run)]
-    shown = [predictions(store, run) for run in long or runs]
+    shown = [predictions(store, run) for run in parts[1] or small]
     return [
         Claim("Temperature and matrix scaling lower the test ECE", "16.8 to 13.9 and 11.6",
-              against_none(sets, hs.ece, ("temperature", "matrix scaling"), "-"), telling=SMALL, networks=shown),
+              against_none(sets, hs.ece, ("temperature", "matrix scaling"), "-"), telling=OURS, networks=shown),
         Claim("Matrix scaling reaches a lower ECE than temperature scaling (by half a point or more)",
               "11.6 against 13.9", against(sets, hs.ece, "matrix scaling", "temperature", "-", REGRET),
-              {NOT: MANY, OPEN: MANY}, telling=SMALL, networks=shown),
+              {NOT: MANY, OPEN: MANY}, telling=OURS, networks=shown),
         Claim("Histogram binning does not lower the test ECE (fitted on images that the network has learnt, as the "
               "paper's seem to be)", "17.1 against 16.8", binned(learnt, hs.ece), {AGREES: LEARNT}, networks=shown),
         Claim("Histogram binning ranks far worse than no calibration (AAC rises by five points or more; fitted on "
@@ -101,36 +110,39 @@ def calibration(store: Store, scale: str) -> list[Claim]:
               {AGREES: LEARNT}, networks=shown),
         Claim("The ECE of the entropy, read as a probability, is higher than that of no calibration",
               "19.7 against 16.8", against_none(sets, hs.ece, ("entropy",), "+"),
-              {NOT: LOWER, MIXED: LOWER}, telling=SMALL, networks=shown),
+              {NOT: LOWER, MIXED: LOWER}, telling=OURS, networks=shown),
         *(Claim(f"{name.capitalize()} ranks better than no calibration (AAC falls by a hundredth of its value or more)",
                 f"{PAPER[name][3]} against 6.6",
                 against_none(sets, hs.aac, (name,), "-", BETTER, relative=True),
-                {NOT: SAME_ORDER, MIXED: SAME_ORDER, OPEN: SAME_ORDER}, telling=SMALL, networks=shown)
+                {NOT: SAME_ORDER, MIXED: SAME_ORDER, OPEN: SAME_ORDER}, telling=OURS, networks=shown)
           for name in ("temperature", "matrix scaling", "entropy")),
         Claim("Boundary distance on the softmax ranks better than no calibration (AAC falls by a hundredth of its "
               "value or more)", "6.2 against 6.6",
               [*against_none(sets, hs.aac, (SOFTMAX,), "-", BETTER, relative=True), *published_distance("none")],
-              telling=SMALL, networks=shown),
-        Claim("Boundary distance on the softmax ranks almost as well as temperature scaling (AAC within a twentieth "
-              "of its value)", "6.2 against 6.1",
+              telling=OURS, networks=shown),
+        Claim("Boundary distance on the softmax ranks almost as well as temperature scaling (AAC higher by less than "
+              "a twentieth of its value)", "6.2 against 6.1",
               [*as_well(own, SOFTMAX, "temperature"), *published_distance("temperature")], {OPEN: EDGE}),
+        Claim("Temperature scaling costs less than the distance to the boundary", "lower computational cost (chapter 6)",
+              [cost_of_distance()]),
         Claim("The ECE on held-out validation images ranks the methods as that on the test does (correlation above 0)",
               "gives a good indication (figure 6.3)",
-              [*indications(judged, SMALL), *indications(others[0] | others[1], PUBLISHED)],
-              telling=SMALL, networks=shown),
+              [*indications(judged, SMALL), *indications(judged_full, FULL),
+               *indications(others[0] | others[1], PUBLISHED)],
+              telling=OURS, networks=shown),
         Claim("The calibrator chosen by ECE on held-out validation images is as good as the best on the test "
               "(ECE within a point)", "gives a good indication (figure 6.3)",
-              chosen_everywhere(judged, others, hs.ece, CHOICE)),
+              chosen_everywhere((judged, judged_full), others, hs.ece, CHOICE)),
         Claim("The method chosen by AAC on held-out validation images is as good as the best on the test "
               "(AAC within a point)", "gives a good indication (figure 6.3)",
-              chosen_everywhere(judged, others, hs.aac, CHOICE)),
+              chosen_everywhere((judged, judged_full), others, hs.aac, CHOICE)),
         Claim("The images on which the paper fits and chooses were held out from training (their error is as on the "
               "test)", "not said", [held_out()],
               {NOT: "The areas that the paper prints for them are those of a network that has learnt them."}, own=True),
         Claim("Fitted on held-out images, histogram binning does not lower the test ECE", "not said",
-              against_none(sets, hs.ece, ("histogram binning",), "+"), own=True, telling=SMALL, networks=shown),
+              against_none(sets, hs.ece, ("histogram binning",), "+"), own=True, telling=OURS, networks=shown),
         Claim("Fitted on held-out images, histogram binning ranks worse than no calibration (AAC rises)", "not said",
-              against_none(sets, hs.aac, ("histogram binning",), "+"), own=True, telling=SMALL, networks=shown),
+              against_none(sets, hs.aac, ("histogram binning",), "+"), own=True, telling=OURS, networks=shown),
     ]  # fmt: skip
 
 
@@ -164,44 +176,59 @@ def against(
         if relative and pairs:
             limit = margin * float(np.mean([value(metric, b) for _, b in pairs.values()]))
         cases = on_average(case, metric, pairs, sign, limit, of=whose)
-        regime = PUBLISHED if "published" in whose else SMALL
-        if whose == WHOSE[1] and pairs_of(sets[0], first, second):
+        regime = FULL if whose == WHOSE[0] else PUBLISHED if "published" in whose else SMALL
+        if whose == WHOSE[2] and pairs_of(sets[1], first, second):
             cases = [replace(e, counts=False) for e in cases]
         found += rest_on(cases, regime)
     return found
 
 
 def as_well(own: list[dict[str, Tests]], first: str, second: str) -> list[Evidence]:
-    """Long and short trainings apart; the margin is a share of the AAC with the second."""
+    """The first is worse by less than the margin, a share of the AAC with the second: to be better
+    is as good. Full-size, long and short trainings apart."""
     case = f"{first} against {second}"
     found: list[Evidence] = []
     for whose, some in zip(WHOSE, own, strict=False):
         pairs = pairs_of(some, first, second)
         if pairs:
             margin = ALMOST * float(np.mean([value(hs.aac, b) for _, b in pairs.values()]))
-            cases = alike_on_average(case, hs.aac, pairs, margin, of=whose)
-            short = whose == WHOSE[1] and bool(pairs_of(own[0], first, second))
-            found += [replace(e, counts=e.counts and not short) for e in cases]
+            cases = on_average(case, hs.aac, pairs, "-", -margin, of=whose)
+            short = whose == WHOSE[2] and bool(pairs_of(own[1], first, second))
+            cases = [replace(e, counts=e.counts and not short) for e in cases]
+            found += rest_on(cases, FULL if whose == WHOSE[0] else SMALL)
     return found
 
 
 def published_distance(second: str) -> list[Evidence]:
-    """The paper's network, ResNet-44, as published with 93 % right: the temperature is fitted on
-    every second test image, all are compared on the others."""
-    if not is_kept("distance"):
+    """The paper's network, ResNet-44, as published with 93 % right; each half of the images has the
+    temperature that was fitted on the other."""
+    if not is_kept("distance", "logits"):
         return []
     preds, distance = read_logits(44), read_kept("distance")["softmax"]
-    fit, judge = np.arange(0, preds.n, 2), np.arange(1, preds.n, 2)
-    scored = preds[judge]
-    if second == "temperature":
-        scored = hs.calibrators.Temperature.fit(preds[fit])(scored)
-    one, two = hs.Outcomes.of(preds[judge], distance[judge]), hs.Outcomes.of(scored)
-    case = f"published ResNet-44, {len(judge):,} images: {SOFTMAX} against {second}"
-    if second == "temperature":
-        found = alike(case, hs.aac, one, two, ALMOST * value(hs.aac, two))
-    else:
-        found = paired(case, hs.aac, one, two, "-", BETTER * value(hs.aac, two))
+    scored = read_scaled(44) if second == "temperature" else preds
+    one, two = hs.Outcomes.of(preds, distance), hs.Outcomes.of(scored)
+    case = f"published ResNet-44, {preds.n:,} images: {SOFTMAX} against {second}"
+    share = -ALMOST if second == "temperature" else BETTER
+    found = paired(case, hs.aac, one, two, "-", share * value(hs.aac, two))
     return rest_on([found], PUBLISHED)
+
+
+def cost_of_distance() -> Evidence:
+    """Multiply-adds for one image of the paper's network: a temperature needs the logits, the
+    distance also the gradient of the two best."""
+    network = PublishedResNet(44).eval()
+    images = torch.zeros(1, 3, 32, 32, requires_grad=True)
+    with FlopCounterMode(display=False) as forward:
+        logits = network(images)
+    with FlopCounterMode(display=False) as backward:
+        two = logits[0].topk(2).values
+        torch.autograd.grad(two[0] - two[1], images)
+    asked, more = forward.get_total_flops(), backward.get_total_flops()
+    times = (asked + more) / asked
+    found = f"{times:.1f} times the multiply-adds of the logits alone, which a temperature needs"
+    nothing = float("nan")
+    word = AGREES if times > 1 else NOT
+    return Evidence("ResNet-44, one image", found, nothing, nothing, word, regime=PUBLISHED)
 
 
 def binned(learnt: dict[str, Tests], metric: Metric, margin: float = 0.0) -> list[Evidence]:
@@ -247,11 +274,15 @@ def against_none(
 
 
 def chosen_everywhere(
-    judged: dict[str, ByMethod], others: list[dict[str, ByMethod]], metric: Metric, margin: float
+    judged: tuple[dict[str, ByMethod], ...],
+    others: list[dict[str, ByMethod]],
+    metric: Metric,
+    margin: float,
 ) -> list[Evidence]:
-    own = chosen(judged, metric, margin, of="of our trainings")
+    """Our small and our full-size networks, then the published ones."""
+    small, full = (chosen(found, metric, margin, of="of our trainings") for found in judged)
     published = chosen(others[0] | others[1], metric, margin, of="published networks")
-    return [*own, *rest_on(published, PUBLISHED)]
+    return [*small, *rest_on(full, FULL), *rest_on(published, PUBLISHED)]
 
 
 def chosen(

@@ -14,6 +14,7 @@ AGREES, NOT, OPEN, MIXED = "agrees", "does not agree", "cannot be decided here",
 MISSING = "its networks are not trained yet"
 SMALL, FULL, PUBLISHED = "small network", "full-size training", "published outputs"
 REGIMES = (PUBLISHED, FULL, SMALL)  # the most telling first, where a claim does not say otherwise
+OURS = (FULL, SMALL)  # where the paper's network is unlike the published ones
 HEADER = ["claim", "case", "rests on", "found", "95 % interval", "verdict"]
 SUMMARY = ["claim", "the paper", "cases that agree / do not / are open", "rests on", "verdict"]
 
@@ -60,20 +61,22 @@ class Claim:
     """`because` holds, for each word that may come out, the reason that would be given for it.
 
     The most telling regime decides, and a majority of other cases does not. That is the first of
-    REGIMES that has a case, or `telling`, where the paper's network is unlike the published ones:
-    one that has learnt its images by heart says more of such a network than one that has not.
+    REGIMES that has a case. Where the paper's network is unlike the published ones, `telling` names
+    the kinds that are like it, the most like first (one that has learnt its images by heart says
+    more of such a network than one that has not): the first of them that leaves no doubt.
     `own` marks a question of ours: no paper says it, so it is not counted with the papers.
     `networks` are the predictions that it rests on, for their accuracy and ECE; empty: those of the
-    study.
+    study. `about` says it in words, once the pages have looked.
     """
 
     text: str
     paper: str
     evidence: Sequence[Evidence]
     because: Mapping[str, str] = field(default_factory=dict[str, str])
-    telling: str = ""
+    telling: tuple[str, ...] = ()
     own: bool = False
     networks: Sequence[hs.Predictions] = ()
+    about: str = ""
 
     @property
     def word(self) -> str:
@@ -87,9 +90,9 @@ class Claim:
     def regime(self) -> str:
         """The regime that decides; empty where there is no case."""
         present = {e.regime for e in self.evidence if e.counts}
-        if self.telling in present:
-            return self.telling
-        return next((regime for regime in REGIMES if regime in present), "")
+        like = [regime for regime in self.telling if regime in present]
+        sure = [regime for regime in like if self.word_of(regime) != OPEN]
+        return next((r for r in (*sure, *like, *REGIMES) if r in present), "")
 
     @property
     def voting(self) -> list[Evidence]:

@@ -106,12 +106,17 @@ def flat(grown: Grown, metric: str, margin: float) -> Evidence:
     )
 
 
-def above(grown: Grown, first: str, second: str) -> Evidence:
+def above(grown: Grown, first: str, second: str, margin: float = 0.0) -> Evidence:
     """The claim is that the first metric is larger than the second on the same network."""
     differences = [a - b for a, b in zip(grown.means(first), grown.means(second), strict=True)]
     middle, low, high = estimates.mean(differences)
     return Evidence(
-        f"{first} - {second}", f"{signed(middle)} points", low, high, sided(low, high, "+")
+        f"{first} - {second}",
+        f"{signed(middle)} points",
+        low,
+        high,
+        sided(low, high, "+", margin),
+        edges=(margin,),
     )
 
 

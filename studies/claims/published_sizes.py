@@ -2,55 +2,27 @@
 eight networks for ImageNet.
 """
 
-import os
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 
 import howsure as hs
 
-from ..kept import DEPTHS, is_kept, read_logits
-from ..provided import HUNDRED, NAMES, SHARED, TEN, calibrated, here, provided
-from ..tables.complexity import HIDDEN, WHOLE, bin_count, inside
+from ..kept import DEPTHS, PARAMETERS, is_kept, read_logits, read_scaled
+from ..provided import HUNDRED, IMAGENET, NAMES, TEN, calibrated, here, imagenet_sets, provided
+from ..tables.complexity import CALIBRATION, HIDDEN, WHOLE, bin_count, inside
 from ..tables.results import tally
 from ..tables.table import percent, rank_correlation
 from . import estimates
-from .claim import PUBLISHED, SMALL, Claim, Evidence, rest_on, sided, within
-from .growth import Grown, trend
+from .claim import OURS, PUBLISHED, Claim, Evidence, rest_on, sided, within
+from .growth import Grown, flat, trend
 from .paired import Metric, paired
 
-# Millions of parameters; the first six lie in a folder of their own.
-IMAGENET = {
-    "timm_mobilenetv3_large_100": 5.5,
-    "timm_efficientnet_b1": 7.8,
-    "timm_densenetblur121d": 8.0,
-    "timm_resnet34": 21.8,
-    "tv_densenet161": 28.7,
-    "tv_resnet101": 44.5,
-    "in1k_timm_efficientnet_b3a": 12.2,
-    "in1k_tv_resnext101_32x8d": 88.8,
-}
 SURE = 0.9
 SMALL_SAMPLE = 2_500
 SAME_GAP = 0.1
 IMAGE_DRAWS = 100
-
-
-@cache
-def imagenet_sets() -> dict[str, hs.Predictions]:
-    """All 50,000 validation images of each network, as far as they are at hand."""
-    shared = Path(os.environ.get("HOWSURE_SHARED", SHARED))
-    found: dict[str, hs.Predictions] = {}
-    for name in IMAGENET:
-        folder = shared / ("data" if name.startswith("in1k") else "imagenet_models")
-        path = folder / f"{name}.npz"
-        if path.exists():
-            with np.load(path) as file:
-                parts = [[file[f"{s}_{k}"] for s in ("val", "test")] for k in ("conf", "correct")]
-            found[name] = hs.Predictions.from_confidence(*map(np.concatenate, parts))
-    return found
 
 
 def grow_published(metric: Metric, sign: str) -> list[Evidence]:
@@ -75,6 +47,49 @@ def grow_published(metric: Metric, sign: str) -> list[Evidence]:
     return rest_on(found, PUBLISHED)
 
 
+def flat_published(margins: Mapping[str, float]) -> list[Evidence]:
+    """The four published ResNets, whose kind and training are one, after temperature scaling."""
+    if not is_kept("logits"):
+        return []
+    tallies = [tally(read_scaled(depth)) for depth in DEPTHS]
+    values = {name: [[CALIBRATION[name](t)] for t in tallies] for name in margins}
+    doublings = [float(np.log2(PARAMETERS[depth])) for depth in DEPTHS]
+    grown = Grown(["resnet"] * len(DEPTHS), doublings, values)
+    found = [flat(grown, name, margin) for name, margin in margins.items()]
+    return [replace(e, case=f"published, {e.case}", regime=PUBLISHED) for e in found]
+
+
+def published_above(margin: float) -> list[Evidence]:
+    """MCE of ten equal bins and AMCE of each published ResNet, after temperature scaling."""
+    if not is_kept("logits"):
+        return []
+    tallies = [tally(read_scaled(depth)) for depth in DEPTHS]
+    pairs = [(CALIBRATION["MCE"](t), CALIBRATION["AMCE"](t)) for t in tallies]
+    middle, low, high = estimates.mean([one - two for one, two in pairs])
+    each = ", ".join(f"{percent(one, 1)} and {percent(two, 1)}" for one, two in pairs)
+    found = f"{100 * middle:+.2f} points; MCE and AMCE {each}"
+    word = sided(low, high, "+", margin)
+    case = f"mean over {len(pairs)} published ResNets: MCE - AMCE"
+    return [Evidence(case, found, low, high, word, edges=(margin,), regime=PUBLISHED)]
+
+
+def concentrated(scaled: Grown) -> Claim:
+    """Section 5.2: why MCE of DenseNets is higher. Over all networks: are those whose confidence is
+    more concentrated those whose MCE is further above their AMCE?"""
+    evidence: list[Evidence] = []
+    if len(scaled.family) > 2:
+        sure, mce, amce = (np.array(scaled.means(name)) for name in ("sure", "MCE", "AMCE"))
+        number = lambda rows: rank_correlation(sure[rows], (mce - amce)[rows])
+        value, low, high = estimates.resampled(len(sure), number)
+        text = f"rank correlation {value:+.2f} of MCE - AMCE with the share of confidences above {SURE}"
+        word = sided(low, high, "+")
+        evidence = [Evidence(scaled.text, text, low, high, word, scale=1, edges=(0.0,))]
+    return Claim(
+        "Where confidences are more concentrated at the top MCE is further above AMCE, as in DenseNets against "
+        "WideResNets", "the reason given for figure 5c", evidence,
+    )  # fmt: skip
+
+
 def tally_of_top(preds: hs.Predictions) -> hs.Tally:
     return hs.tally(preds.confidence, correct=preds.correct)
 
@@ -85,7 +100,7 @@ def errors_concentrate(raw: Grown) -> Claim:
         evidence += rest_on([compare_sure_errors()], PUBLISHED)
     return Claim(
         "The errors of larger networks lie more at high confidence (share of them above 0.9)",
-        "increasingly concentrated there (section 5.2)", evidence, telling=SMALL,
+        "increasingly concentrated there (section 5.2)", evidence, telling=OURS,
     )  # fmt: skip
 
 

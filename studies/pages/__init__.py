@@ -2,6 +2,7 @@
 files.
 """
 
+from .findings import report
 from .writing import write_pages
 
-__all__ = ["write_pages"]
+__all__ = ["report", "write_pages"]

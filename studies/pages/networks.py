@@ -6,13 +6,12 @@ from functools import cache
 import howsure as hs
 
 from ..claims import Claim
-from ..claims.claim import PUBLISHED, SMALL
-from ..claims.published_sizes import imagenet_sets
+from ..claims.claim import FULL, PUBLISHED
 from ..kept import DEPTHS, is_kept, read_logits
-from ..plans import STUDIES, runs_of
+from ..plans import runs_of
+from ..plans.full import is_full
 from ..provided import HUNDRED, TEN, here, provided
 from ..store import Store
-from ..tables import Table
 from ..tables.promise import SETS
 from ..tables.results import finished, predictions
 from ..tables.segmentation import measures
@@ -59,8 +58,10 @@ def describe_predictions(found: Sequence[hs.Predictions]) -> str:
 
 
 @cache
-def describe_own(name: str, store: Store, scale: str) -> str:
-    runs = finished(store, runs_of([name], scale))
+def describe_own(name: str, store: Store, scale: str, *, full: bool = False) -> str:
+    """Our small networks, or our full-size ones."""
+    everything = finished(store, runs_of([name], scale))
+    runs = [run for run in everything if is_full(run.settings) == full]
     if name in MASKS:
         found = [measures(store, run) for run in runs]
         return describe_ranges([1 - m["pixel error"] for m in found], [m["ECE"] for m in found])
@@ -81,25 +82,10 @@ def describe_networks(name: str, claim: Claim, store: Store, scale: str) -> str:
     """Of the networks that decide."""
     if claim.regime == PUBLISHED:
         return describe_published(name)
-    if claim.regime != SMALL:
+    if claim.regime == FULL:
+        return describe_own(name, store, scale, full=True)
+    if not claim.regime:
         return "none"
     return (
         describe_predictions(claim.networks) if claim.networks else describe_own(name, store, scale)
     )
-
-
-def networks_table(store: Store, scale: str) -> Table:
-    """What stands behind the pages, before any verdict."""
-    rows = [
-        [f"[{name}]({name}.md)", describe_own(name, store, scale), describe_published(name), paper]
-        for name, paper in PAPER_NETWORKS.items()
-        if name in STUDIES
-    ]
-    note = (
-        "Small networks were trained here on 10,000 images for 10 to 100 epochs, so that they are right less often than "
-        "the papers' are. Published outputs are those of networks that others trained to the end: predictions, or "
-        f"weights that were asked here (ResNet-{', -'.join(map(str, DEPTHS))} for CIFAR-10). "
-        f"{len(imagenet_sets())} ImageNet networks are listed in `complexity`. No network was trained here to full size."
-    )
-    header = ["study", "small networks trained here", "published outputs", "the paper's networks"]
-    return Table("The networks", header, rows, note)

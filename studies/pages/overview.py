@@ -6,19 +6,24 @@ from math import ceil, isnan
 from ..claims import Claim
 from ..claims.claim import MISSING, OPEN, REGIMES
 from ..hours import predicted_hours
+from ..kept import DEPTHS
 from ..plans import STUDIES, runs_of
+from ..plans.full import wanted
+from ..reached import reached
 from ..runs import merged
 from ..store import Store
 from ..story import RUN
 from ..tables import Table
-from .networks import PAPER_NETWORKS, describe_networks, networks_table
+from .findings import Findings
+from .networks import PAPER_NETWORKS
 from .papers import PAPERS, count_verdicts, of_papers, own_questions, regime_words
-from .words import WORDS
+from .words import AFTERWARDS, WORDS
 
 METHOD = """## How to read the verdicts
 
-Every number, figure and verdict is computed from the files in `studies/predictions` and `studies/kept`. Only the
-reasons are written by hand; each is tied to the verdict that it would explain and appears only with it.
+Every number, figure and verdict is computed from prediction files, which `python -m studies fetch` brings, and from
+`studies/kept`, which also holds what came of them: without predictions the pages are made from that. Only the reasons
+are written by hand; each is tied to the verdict that it would explain and appears only with it.
 
 - **agrees** / **does not agree**: the 95 % interval excludes the contrary. Where a claim names a margin ("nearly
   zero", "at least"), it must lie wholly on one side of that.
@@ -52,21 +57,84 @@ FIGURES = (
 STORY = "One network from training to a promise, with `howsure.torch`: [story](story.md)."
 
 
-def overview(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) -> str:
+def overview(store: Store, scale: str, found: Mapping[str, Findings]) -> str:
+    claims = {name: findings.claims for name, findings in found.items()}
     return "\n\n".join(part.strip() for part in [
         f"# Studies at scale {scale}",
         state(store, scale),
-        networks_table(store, scale).to_markdown(),
+        networks_table(found).to_markdown(),
+        full_table(store).to_markdown(),
         "## The papers",
         "\n".join(paper_lines(claims)),
-        verdicts(store, scale, claims).to_markdown(),
+        verdicts(claims).to_markdown(),
         own_table(claims).to_markdown(),
         left_open(store, scale, claims).to_markdown(),
         METHOD,
+        afterwards(claims),
         runs_table(store, scale).to_markdown(),
         FIGURES,
         STORY if store.finished(RUN) else "",
     ]) + "\n"  # fmt: skip
+
+
+def networks_table(found: Mapping[str, Findings]) -> Table:
+    """What stands behind the pages, before any verdict."""
+    rows = [
+        [
+            f"[{name}]({name}.md)",
+            findings.own,
+            findings.full,
+            findings.published,
+            PAPER_NETWORKS[name],
+        ]
+        for name, findings in found.items()
+    ]
+    note = (
+        "Small networks were trained here on 10,000 images for 10 to 100 epochs, so that they are right less often than "
+        "the papers' are. Published outputs are those of networks that others trained to the end: predictions, or "
+        f"weights that were asked here (ResNet-{', -'.join(map(str, DEPTHS))} for CIFAR-10). Eight published ImageNet "
+        "networks are listed in `complexity`. Full-size networks were trained here on all 45,000 images."
+    )
+    header = [
+        "study",
+        "small networks trained here",
+        "full-size networks trained here",
+        "published outputs",
+        "the paper's networks",
+    ]
+    return Table("The networks", header, rows, note)
+
+
+def full_table(store: Store) -> Table:
+    """The full-size trainings that were meant to be, and how far each came."""
+    rows: list[list[str]] = []
+    for run in wanted():
+        s = run.settings
+        epochs = reached(store, run)
+        came = {0: "not trained", s.epochs: "trained"}.get(epochs, f"ended at epoch {epochs}")
+        how = "with augmentation" if s.augment else "without augmentation"
+        rows.append([s.network, str(s.seed), run.label, how, str(s.epochs), came])
+    note = (
+        "All 45,000 images that are not held out. What is not trained to its end decides nothing: its claims rest on the "
+        "other kinds of networks."
+    )
+    header = ["network", "seed", "training", "images", "epochs", "state"]
+    return Table("Full-size trainings", header, rows, note)
+
+
+def afterwards(claims: Mapping[str, Sequence[Claim]]) -> str:
+    """A criterion that was chosen with its result in view is weaker: these are named."""
+    rows = [
+        [claim.text, note, claim.word]
+        for begins, note in AFTERWARDS.items()
+        for _, claim in of_papers(claims, list(claims))
+        if claim.text.startswith(begins)
+    ]
+    about = "A referee should trust these less: how they are judged was chosen or changed when the numbers were known."
+    header = ["claim", "what was asked before, and why it was changed", "verdict now"]
+    return Table(
+        "Criteria that were set with the numbers in view", header, rows, about
+    ).to_markdown()
 
 
 def state(store: Store, scale: str) -> str:
@@ -89,14 +157,14 @@ def paper_lines(claims: Mapping[str, Sequence[Claim]]) -> list[str]:
     return [*lines, "- Where the papers are wrong or silent: [errata](../errata.md)."]
 
 
-def verdicts(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) -> Table:
+def verdicts(claims: Mapping[str, Sequence[Claim]]) -> Table:
     """Every claim of the papers with what each kind of network says."""
     rows = [
         [
             f"[{name}]({name}.md)",
             claim.text,
             claim.paper,
-            describe_networks(name, claim, store, scale),
+            claim.about,
             PAPER_NETWORKS[name],
             *regime_words(claim),
             f"**{claim.word}**",
@@ -133,8 +201,7 @@ def left_open(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) -
     """Claims without an answer, and what it would take: the networks that their study still lacks."""
     chosen = [
         (name, claim)
-        for name, found in claims.items()
-        for claim in found
+        for name, claim in of_papers(claims, list(claims))
         if claim.word in (OPEN, MISSING)
     ]
     rows = [

@@ -1,17 +1,15 @@
 """One page per study."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from ..claims import Claim
 from ..claims.claim import AGREES, MISSING, MIXED, NOT, OPEN, evidence_table, summary_table
 from ..plans import STUDIES
-from ..provided import note
 from ..runs import Run, merged
 from ..settings import Settings
 from ..store import Store
-from ..tables import Table
 from ..tables.results import missing, progress
+from .findings import Findings
 from .words import DATA, WORDS
 
 HEADINGS = {
@@ -24,16 +22,9 @@ HEADINGS = {
 OPTIMISERS = {"sgd": "SGD", "adamw": "AdamW"}
 
 
-def page(
-    name: str,
-    store: Store,
-    scale: str,
-    claims: Sequence[Claim],
-    tables: Sequence[Table],
-    figures: Sequence[Path],
-) -> str:
+def page(name: str, store: Store, scale: str, found: Findings) -> str:
     """Verdicts first, then what they rest on, then all tables and figures."""
-    words = WORDS[name]
+    words, claims = WORDS[name], found.claims
     runs = merged(STUDIES[name](scale))
     parts = [
         f"# {name}: {words.question}",
@@ -41,9 +32,9 @@ def page(
         outcome([c for c in claims if not c.own]),
         *verdict_tables(claims),
         "## Setting",
-        "\n".join(f"- {line}" for line in settings(name, runs)),
-        *(f"![{path.stem}]({path.name})" for path in figures),
-        *(table.to_markdown() for table in tables),
+        "\n".join(f"- {line}" for line in settings(name, runs, found.provided)),
+        *(f"![{file.removesuffix('.svg')}]({file})" for file in found.figures),
+        *(table.to_markdown() for table in found.tables),
         evidence_table(claims).to_markdown(),
         f"Made by `python -m studies all --scale {scale} --docs DIR`; how intervals and verdicts are made stands in "
         "[the overview](README.md).",
@@ -69,7 +60,7 @@ def outcome(claims: Sequence[Claim]) -> str:
     )
 
 
-def settings(name: str, runs: list[Run]) -> list[str]:
+def settings(name: str, runs: list[Run], provided: str) -> list[str]:
     """How the paper worked, how we do, and where a number beside ours comes from."""
     words = WORDS[name]
     lines = [
@@ -77,7 +68,7 @@ def settings(name: str, runs: list[Run]) -> list[str]:
         f"Here: {setting(runs)}",
         f"Values: {words.values}",
     ]
-    return [*lines, note()] if words.needs_provided else lines
+    return [*lines, provided] if words.needs_provided else lines
 
 
 def setting(runs: list[Run]) -> str:

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from ..claims import Claim
 from ..claims.claim import AGREES, FULL, MIXED, NOT, OPEN, PUBLISHED, REGIMES, SMALL
-from ..store import Store
 from ..tables import Table
-from .networks import PAPER_NETWORKS, describe_networks
+from .networks import PAPER_NETWORKS
 from .words import DING, FINLAY, LAVES, VEMURI
 
-HEADER = ["claim", "there", "here, small networks", "published outputs", "networks that decide", "the paper's",
-          "rests on", "picture", "verdict"]  # fmt: skip
+HEADER = ["claim", "there", "here, small networks", "here, full size", "published outputs",
+          "networks that decide", "the paper's", "rests on", "picture", "verdict"]  # fmt: skip
 LONG = "mc_temperature_resnet-14_cifar10_60_epochs_seed_0.svg"
 
 
@@ -88,9 +87,9 @@ def picture_of(paper: Paper, name: str, claim: Claim, folder: Path) -> str:
     return ""
 
 
-def paper_page(paper: Paper, claims: Claims, store: Store, scale: str, folder: Path) -> str:
+def paper_page(paper: Paper, claims: Claims, scale: str, folder: Path) -> str:
     found = of_papers(claims, paper.studies)
-    rows = [paper_row(paper, name, claim, store, scale, folder) for name, claim in found]
+    rows = [paper_row(paper, name, claim, folder) for name, claim in found]
     own = [c for name, c in own_questions(claims) if name in paper.studies]
     files = list(dict.fromkeys(picture_of(paper, name, c, folder) for name, c in found))
     reasons = [f"- {c.text}: **{c.word}**. {c.reason}" for _, c in found if c.reason]
@@ -112,16 +111,15 @@ def paper_page(paper: Paper, claims: Claims, store: Store, scale: str, folder: P
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
-def paper_row(
-    paper: Paper, name: str, claim: Claim, store: Store, scale: str, folder: Path
-) -> list[str]:
+def paper_row(paper: Paper, name: str, claim: Claim, folder: Path) -> list[str]:
     file = picture_of(paper, name, claim, folder)
     return [
         f"{claim.text} ([{name}]({name}.md))",
         claim.paper,
-        found_in(claim, SMALL) or found_in(claim, FULL) or "none",
+        found_in(claim, SMALL) or "none",
+        found_in(claim, FULL) or "none",
         found_in(claim, PUBLISHED) or "none",
-        describe_networks(name, claim, store, scale),
+        claim.about,
         PAPER_NETWORKS[name],
         claim.regime or "none",
         f"[{file.rsplit('.', 1)[0]}]({file})" if file else "none",
@@ -135,9 +133,9 @@ def caption(paper: Paper, file: str, found: Sequence[tuple[str, Claim]], folder:
     return f"![{file.rsplit('.', 1)[0]}]({file})\n\nShows: {'; '.join(shown)}."
 
 
-def write_papers(claims: Claims, store: Store, scale: str, folder: Path) -> None:
+def write_papers(claims: Claims, scale: str, folder: Path) -> None:
     for paper in PAPERS:
-        text = paper_page(paper, claims, store, scale, folder)
+        text = paper_page(paper, claims, scale, folder)
         (folder / paper.file).write_text(text, encoding="utf-8")
 
 

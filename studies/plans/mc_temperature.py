@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ..runs import Run
 from ..settings import Settings
+from .full import full_dropped
 from .scales import adam_recipe, mixed
 
 PENALTY = 0.1
@@ -33,7 +34,7 @@ def mc_temperature(scale: str) -> list[Run]:
     runs = table + [
         one(recipe, data, n, penalty) for data, n in pairs for penalty in (0.0, PENALTY)
     ]
-    return runs + overfitted(scale) + dropout_decay(scale)
+    return [*runs, *overfitted(scale), *full_dropped(scale), *dropout_decay(scale)]
 
 
 def overfitted(scale: str) -> list[Run]:

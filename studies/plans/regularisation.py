@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ..runs import Run, repeats
 from ..settings import Settings
+from .full import full_plain
 from .scales import cifar_recipe, mixed, smaller_steps
 
 SMOOTHING = (0.02, 0.05, 0.1, 0.2, 0.4)
@@ -63,7 +64,7 @@ def regularisation(scale: str) -> list[Run]:
             Run("standard", deepest, EXTRAS),
             Run("augmentation", replace(deepest, augment=True), LEARNT),
         ]
-    return runs
+    return [*runs, *full_plain(scale)]
 
 
 def smoothing_again(scale: str, standard: Settings, seeds: int) -> list[Run]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from ..runs import Run, merged
 from ..settings import Settings
 from .complexity import complexity
+from .full import full_plain
 from .mc_temperature import mc_temperature
 from .regularisation import EXTRAS, LEARNT, MAIN, deep, long, plain, regularisation
 from .scales import mixed
@@ -63,6 +64,7 @@ def calibration(scale: str) -> list[Run]:
             for s, turn in zip(again, (0, 1), strict=False)
         ),
         *long(scale),
+        *full_plain(scale),
     ]
 
 

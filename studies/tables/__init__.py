@@ -1,6 +1,6 @@
 """Tables recomputed from prediction files through the public functions of howsure."""
 
-from .catalogue import TABLES, report
+from .catalogue import TABLES
 from .table import Table
 
-__all__ = ["TABLES", "Table", "report"]
+__all__ = ["TABLES", "Table"]

@@ -10,6 +10,7 @@ import numpy as np
 import howsure as hs
 
 from ..plans import runs_of
+from ..plans.full import is_full
 from ..provided import NAMES, TEN, here, provided
 from ..runs import Run
 from ..store import Store
@@ -82,7 +83,8 @@ def calibration(store: Store, scale: str) -> list[Table]:
 
 def name_of(run: Run) -> str:
     """The network, how long it was trained, and which training it is where there are several."""
-    return f"{run.settings.network}, {run.settings.epochs} epochs{again(run)}"
+    size = ", all images" if is_full(run.settings) else ""
+    return f"{run.settings.network}, {run.settings.epochs} epochs{size}{again(run)}"
 
 
 def provided_table(name: str) -> Table:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from ..plans import runs_of
 from ..store import Store
 from .calibration import calibration
 from .complexity import complexity
@@ -12,7 +11,6 @@ from .odds import odds
 from .precision import precision
 from .promise import promise
 from .regularisation import regularisation
-from .results import missing
 from .segmentation import nuclei, segmentation
 from .selective import selective
 from .shift import shift
@@ -32,10 +30,3 @@ TABLES: dict[str, Callable[[Store, str], list[Table]]] = {
     "promise": promise,
     "precision": precision,
 }
-
-
-def report(name: str, store: Store, scale: str) -> str:
-    """All tables of one study as Markdown."""
-    tables = [table.to_markdown() for table in TABLES[name](store, scale)]
-    left = missing(store, runs_of([name], scale))
-    return "\n".join([f"# {name}, scale {scale}\n", *([f"{left}\n"] if left else []), *tables])

@@ -10,6 +10,7 @@ import numpy as np
 import howsure as hs
 
 from ..plans import runs_of
+from ..plans.full import is_full
 from ..runs import Run
 from ..store import Store
 from .results import arrays, finished, progress, tally
@@ -90,6 +91,7 @@ def name_of(run: Run) -> str:
     s = run.settings
     long = "features" in run.extras
     parts = [f"{s.network} {s.data}", *([f"{s.epochs} epochs"] if long else [])]
+    parts += ["all images"] if is_full(s) else []
     parts += [f"penalty {s.confidence_penalty}"] if s.confidence_penalty else []
     parts += [f"dropout {s.dropout} decay {s.weight_decay}"] if swept(run) else []
     return " ".join([*parts, *([f"seed {s.seed}"] if long and not swept(run) else [])])

@@ -42,7 +42,10 @@ def again(run: Run) -> str:
 
 @cache
 def arrays(store: Store, run: Run, extra: str = "") -> dict[str, np.ndarray]:
-    with np.load(store.predictions(run.settings, extra), allow_pickle=False) as file:
+    path = store.predictions(run.settings, extra)
+    if not path.exists():
+        raise ValueError(f"{path.name} is not here: `python -m studies fetch` brings it.")
+    with np.load(path, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
 
 

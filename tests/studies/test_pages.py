@@ -1,5 +1,6 @@
 """Pages: written from prediction files alone, whatever is there, the same bytes each time."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ pytest.importorskip("howsure")
 from studies.__main__ import main
 from studies.claims.claim import AGREES, MISSING, MIXED, NOT, OPEN
 from studies.pages.counterparts import COUNTERPARTS, counterparts_page, files
+from studies.pages.words import AFTERWARDS
 from studies.plans import STUDIES, runs_of
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -86,7 +88,17 @@ def test_the_same_files_give_the_same_page(tmp_path, smoke):
     assert pages(smoke, tmp_path / "one", "odds") == pages(smoke, tmp_path / "two", "odds")
 
 
-def test_all_predictions_together_are_small_enough_to_clone():
-    """A clone carries them; CI and readers wait for every megabyte."""
-    folder = Path(__file__).parents[2] / "studies" / "predictions"
-    assert sum(path.stat().st_size for path in folder.iterdir()) <= 80e6
+def test_criteria_that_were_set_afterwards_are_named():
+    """Each names one claim of the committed overview, and stands there."""
+    text = (Path(__file__).parents[2] / "docs" / "studies" / "README.md").read_text("utf-8")
+    verdicts, _, named = text.partition("## Criteria that were set")
+    for begins, note in AFTERWARDS.items():
+        assert verdicts.count(f"| {begins}") >= 1, begins
+        assert named.count(f"| {begins}") == 1, begins
+        assert note in named
+
+
+def test_at_most_six_claims_are_open():
+    text = (Path(__file__).parents[2] / "docs" / "studies" / "README.md").read_text("utf-8")
+    count = int(re.search(r"(\d+) claims are open, 0 wait", text)[1])
+    assert count <= 6

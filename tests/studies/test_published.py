@@ -6,7 +6,17 @@ import pytest
 torch = pytest.importorskip("torch")
 hs = pytest.importorskip("howsure")
 
-from studies.claims.claim import AGREES, NOT, OPEN, PUBLISHED, SMALL, Claim, Evidence  # noqa: E402
+from studies.claims.claim import (  # noqa: E402
+    AGREES,
+    FULL,
+    NOT,
+    OPEN,
+    OURS,
+    PUBLISHED,
+    SMALL,
+    Claim,
+    Evidence,
+)
 from studies.networks.published_resnet import (  # noqa: E402
     LateDropout,
     PublishedResNet,
@@ -79,6 +89,10 @@ def test_the_most_telling_regime_decides_against_a_majority():
     assert Claim("x", "", cases).word == AGREES
     assert Claim("x", "", cases).counts() == "1 / 0 / 0"
     assert Claim("x", "", cases).reason == "By cases of the kind small network: does not agree."
-    assert Claim("x", "", cases, telling=SMALL).word == NOT
+    assert Claim("x", "", cases, telling=OURS).word == NOT
     assert Claim("x", "", [cases[0], case(AGREES, PUBLISHED, counts=False)]).word == NOT
-    assert Claim("x", "", [case(OPEN, SMALL)], telling=PUBLISHED).regime == SMALL
+    full = [case(OPEN, FULL), *cases]
+    assert Claim("x", "", full, telling=OURS).regime == SMALL
+    assert Claim("x", "", [case(AGREES, FULL), *full[1:]], telling=OURS).regime == FULL
+    assert Claim("x", "", [case(OPEN, FULL), case(OPEN, SMALL)], telling=OURS).regime == FULL
+    assert Claim("x", "", [case(OPEN, SMALL)], telling=(PUBLISHED,)).regime == SMALL
