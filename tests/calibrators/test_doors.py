@@ -122,3 +122,37 @@ def test_everything_else_is_kept(calibrator):
     assert out.class_names == given.class_names
     assert (out.labels == given.labels).all()
     assert hs.nll(out) > 0
+
+
+@pytest.mark.parametrize("calibrator", [*ALL, Identity])
+def test_arrays_by_name(calibrator):
+    p = preds()
+    made, same = calibrator.fit(p), calibrator.fit(logits=p.values, labels=p.labels)
+    assert (made(p).values == same(p).values).all()
+    q = Predictions.from_probs(p.probs, p.labels)
+    made, same = calibrator.fit(q), calibrator.fit(probs=p.probs, labels=p.labels)
+    assert (made(q).values == same(q).values).all()
+
+
+def test_a_confidence_by_name_with_options():
+    confidence, correct = [0.6, 0.7, 0.8, 0.9], [0, 1, 0, 1]
+    top = Predictions.from_confidence(confidence, correct)
+    same = Isotonic.fit(confidence=confidence, correct=correct, floor=0.5)
+    assert (same(top).values == Isotonic.fit(top, floor=0.5)(top).values).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"logits": [[1.0, 0.0]]}, "Temperature.fit got logits= without labels="),
+        ({"labels": [0]}, "got no probs=, logits= or confidence="),
+        ({"logits": [[1.0, 0.0]], "probs": [[0.7, 0.3]], "labels": [0]}, "got logits= and probs="),
+        ({"preds": [[1.0, 0.0]]}, "Temperature.fit needs predictions, this is a list"),
+        ({"preds": [[1.0, 0.0]], "labels": [0]}, "got predictions and arrays; give one of them"),
+        ({}, "Temperature.fit needs predictions, this is a NoneType"),
+    ],
+)
+def test_arrays_that_do_not_go_together(arguments, message):
+    with pytest.raises(InputError) as e:
+        Temperature.fit(**arguments)
+    assert message in str(e.value)

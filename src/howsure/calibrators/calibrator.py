@@ -9,20 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import wraps
 from math import isfinite
-from typing import Literal, Protocol, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from howsure._core.checks import Array, Floats, InputError, Ints, within
 from howsure._core.frozen import frozen
 from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.columns import iterate_chunks
+from howsure.predictions.predictions import combine_arrays
 
 ValueKind: TypeAlias = Literal["logits", "probs", "confidence"]
 ProbabilityMap: TypeAlias = Callable[[Floats], Floats]  # a row for each class → the mapped ones
 
+FIT_ARRAYS = ("logits", "probs", "confidence", "labels", "correct")
 SMALLEST_PROBABILITY = 1e-12  # those below count as this one: the log of 0 is not a logit
 
 
@@ -67,6 +81,58 @@ class Calibrator(Protocol):
         ...
 
 
+Options = ParamSpec("Options")
+Made = TypeVar("Made", covariant=True)
+
+if TYPE_CHECKING:
+
+    class ArrayFit(Protocol[Options, Made]):
+        """`fit` of predictions with its options, or of arrays by name."""
+
+        @overload
+        def __call__(
+            self, preds: Predictions, *args: Options.args, **options: Options.kwargs
+        ) -> Made: ...
+        @overload
+        def __call__(
+            self,
+            *,
+            logits: ArrayLike = ...,
+            probs: ArrayLike = ...,
+            confidence: ArrayLike = ...,
+            labels: ArrayLike = ...,
+            correct: ArrayLike = ...,
+            **options: object,
+        ) -> Made: ...
+
+    class takes_arrays(Generic[Options, Made]):
+        """What the function below is to a type checker, which has no word for it."""
+
+        def __init__(
+            self, fit: Callable[Concatenate[Any, Predictions, Options], Made], /
+        ) -> None: ...
+        def __get__(self, instance: object, owner: object) -> ArrayFit[Options, Made]: ...
+
+else:
+
+    def takes_arrays(fit):
+        """The class method `fit`, of predictions or of arrays: `X.fit(logits=z, labels=y)`."""
+
+        @wraps(fit.__func__)
+        def fit_any(cls, preds=None, *arguments, **options):
+            what = f"{cls.__name__}.fit"
+            given = {name: options.pop(name) for name in FIT_ARRAYS if name in options}
+            if given and preds is not None:
+                raise InputError(f"{what} got predictions and arrays; give one of them.")
+            if given:
+                labels, correct = given.pop("labels", None), given.pop("correct", None)
+                preds = combine_arrays(given, labels, correct, what)
+            needs_predictions(preds, what)
+            return fit.__func__(cls, preds, *arguments, **options)
+
+        return classmethod(fit_any)
+
+
 @frozen
 class Identity:
     """Leave the predictions as they are: the contender that every calibrator has to beat.
@@ -78,6 +144,7 @@ class Identity:
 
     fitted: Fitted | None = None
 
+    @takes_arrays
     @classmethod
     def fit(cls, preds: Predictions) -> Identity:
         """Nothing is learned, so nothing can go wrong."""

@@ -19,6 +19,7 @@ from howsure.calibrators.calibrator import (
     read_mean_logits,
     read_probabilities,
     replace_values,
+    takes_arrays,
 )
 from howsure.predictions import Predictions, needs_predictions
 
@@ -54,6 +55,7 @@ class VectorScaling:
     def __post_init__(self) -> None:
         _check_parameters(self.weight, self.intercept, dimensions=1)
 
+    @takes_arrays
     @classmethod
     def fit(
         cls, preds: Predictions, *, l2: float = 0.0, start: VectorScaling | None = None
@@ -62,7 +64,6 @@ class VectorScaling:
 
         From `start` it needs fewer steps to the same minimum.
         """
-        needs_predictions(preds, "VectorScaling.fit")
         from howsure.calibrators.linear_fit import Penalty, fit_linear_map
 
         weight, intercept, fitted = fit_linear_map(
@@ -102,6 +103,7 @@ class MatrixScaling:
     def __post_init__(self) -> None:
         _check_parameters(self.weight, self.intercept, dimensions=2)
 
+    @takes_arrays
     @classmethod
     def fit(
         cls,
@@ -117,7 +119,6 @@ class MatrixScaling:
 
         From `start` it needs fewer steps to the same minimum.
         """
-        needs_predictions(preds, "MatrixScaling.fit")
         from howsure.calibrators.linear_fit import Penalty, fit_linear_map
 
         penalty = Penalty(l2=l2, off_diagonal=off_diagonal, intercept=intercept)
@@ -154,6 +155,7 @@ class Dirichlet:
     def __post_init__(self) -> None:
         _check_parameters(self.weight, self.intercept, dimensions=2)
 
+    @takes_arrays
     @classmethod
     def fit(
         cls,
@@ -165,7 +167,6 @@ class Dirichlet:
         start: Dirichlet | None = None,
     ) -> Dirichlet:
         """Maximum likelihood with the penalties and the `start` of `MatrixScaling`."""
-        needs_predictions(preds, "Dirichlet.fit")
         from howsure.calibrators.linear_fit import Penalty, fit_linear_map
 
         penalty = Penalty(l2=l2, off_diagonal=off_diagonal, intercept=intercept)
@@ -220,6 +221,7 @@ class StructuredScaling:
             )
         within(self.samples, 1, 2**62, "samples")
 
+    @takes_arrays
     @classmethod
     def fit(
         cls,
@@ -232,7 +234,6 @@ class StructuredScaling:
 
         From `start`, of the same kind, it needs fewer steps.
         """
-        needs_predictions(preds, "StructuredScaling.fit")
         from howsure.calibrators.linear_fit import fit_structured_map
 
         if matrix not in ("full", "diagonal"):

@@ -103,7 +103,7 @@ def fit_linear_map(
         warnings.warn(
             f"{len(missing)} of {preds.k} classes have no samples (first: class {missing[0]}), so {what} learns that "
             "they never occur. Fit it on samples of all classes, or use l2.",
-            stacklevel=3,
+            stacklevel=4,
         )
     data = FitSamples.of(preds, log_probs=log_probs)
     parameters = None
@@ -130,7 +130,7 @@ def fit_linear_map(
         nll = least.at.nll
         warning = f"{what} was stopped before it converged; its loss is {nll:.6g}. Use l2."
     if warning is not None:
-        warnings.warn(warning, stacklevel=3)
+        warnings.warn(warning, stacklevel=4)
     kind = None
     if not log_probs:
         kind = "logits" if takes_logits(preds) else "probs"
@@ -251,7 +251,7 @@ def fit_structured_map(
         warnings.warn(
             f"{what} was stopped before it converged; its loss is {least.at.nll:.6g}. "
             "Temperature has one parameter.",
-            stacklevel=3,
+            stacklevel=4,
         )
     moved = least.v - problem.centre
     weight = moved[:, :-1].copy()

@@ -18,6 +18,7 @@ from howsure.calibrators.calibrator import (
     compute_shares,
     map_probabilities,
     record_fit,
+    takes_arrays,
 )
 from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.columns import iterate_chunks
@@ -54,12 +55,12 @@ class Platt:
     def __post_init__(self) -> None:
         _check_columns(self.top_label, slope=self.slope, intercept=self.intercept)
 
+    @takes_arrays
     @classmethod
     def fit(cls, preds: Predictions, *, start: Platt | None = None) -> Platt:
         """Newton's method for all classes at once; from `start` it needs fewer steps to the same
         curves.
         """
-        needs_predictions(preds, "Platt.fit")
         begin = np.array([1.0, 0.0])
         if start is not None:
             begin = np.stack((start.slope, start.intercept), axis=1)
@@ -106,6 +107,7 @@ class Beta:
         if (self.a < 0).any() or (self.b < 0).any():
             raise InputError("a and b must not be negative: the map would fall.")
 
+    @takes_arrays
     @classmethod
     def fit(cls, preds: Predictions, *, start: Beta | None = None) -> Beta:
         """Newton's method for all classes at once; where a or b would be negative, the best fit
@@ -113,7 +115,6 @@ class Beta:
 
         From `start` it needs fewer steps to the same maps.
         """
-        needs_predictions(preds, "Beta.fit")
         begin = np.array([1.0, 1.0, 0.0])
         if start is not None:
             begin = np.stack((start.a, start.b, start.c), axis=1)

@@ -19,6 +19,7 @@ from howsure.calibrators.calibrator import (
     read_probabilities,
     record_fit,
     scale_floor,
+    takes_arrays,
 )
 from howsure.predictions import Predictions, needs_predictions
 from howsure.tallies.tally import Counts
@@ -50,6 +51,7 @@ class HistogramBinning:
         if share.ndim != 2 or not share.size or not ((share >= 0) & (share <= 1)).all():
             raise InputError("share needs one row of numbers in [0, 1] for each class.")
 
+    @takes_arrays
     @classmethod
     def fit(cls, preds: Predictions, *, bins: int = 15, floor: float = 0.0) -> HistogramBinning:
         """Count, bin by bin, all classes in one pass.
@@ -57,7 +59,6 @@ class HistogramBinning:
         `floor` bounds the shares away from 0 and 1: a bin of c samples counts at least `floor` of
         them as the class and as another one. 0.5 is half a sample.
         """
-        needs_predictions(preds, "HistogramBinning.fit")
         checks.at_least(bins, 1, "the number of bins")
         check_samples(preds, "HistogramBinning")
         least = scale_floor(preds, floor)
@@ -139,6 +140,7 @@ class Isotonic:
             if not ((np.diff(x) > 0).all() and (np.diff(y) >= 0).all() and 0 <= y[0] <= y[-1] <= 1):
                 raise InputError(f"map {j} falls somewhere or leaves [0, 1].")
 
+    @takes_arrays
     @classmethod
     def fit(cls, preds: Predictions, *, floor: float = 0.0) -> Isotonic:
         """Pool adjacent violators for each class: one sort, then time linear in the number of
@@ -148,7 +150,6 @@ class Isotonic:
         infinite loss: a step of c samples counts at least `floor` of them as right and as wrong.
         0.5 is half a sample.
         """
-        needs_predictions(preds, "Isotonic.fit")
         least = scale_floor(preds, floor)
         given, came = collect_targets(preds, "Isotonic")
         steps = [_pool_steps(p, came == j, preds.weight, least) for j, p in enumerate(given)]

@@ -20,6 +20,7 @@ from howsure.calibrators.calibrator import (
     convert_to_logits,
     replace_values,
     stack_members,
+    takes_arrays,
 )
 from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.columns import iterate_chunks, log_softmax
@@ -59,6 +60,7 @@ class Temperature:
                 f"temperature is {self.temperature:g}; a finite number above 0 is needed."
             )
 
+    @takes_arrays
     @classmethod
     def fit(
         cls,
@@ -81,7 +83,6 @@ class Temperature:
         bound (all answers right; answers worse than chance); "flat" where all logits of each row
         are equal, with T = 1; or "grid".
         """
-        needs_predictions(preds, "Temperature.fit")
         check_classes(preds, "Temperature")
         from howsure.calibrators.descent import find_temperature
 
@@ -94,7 +95,7 @@ class Temperature:
                 warnings.warn(
                     f"{changed:,} of {preds.n:,} predictions change at temperature {temperature:.4g}: "
                     "the mean over passes is taken after scaling, so compare accuracies too.",
-                    stacklevel=2,
+                    stacklevel=3,
                 )
         made, nll = cls(temperature=temperature), best.loss
         if mixed:

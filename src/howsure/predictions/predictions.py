@@ -654,6 +654,36 @@ def needs_predictions(x: object, what: str) -> None:
     raise InputError(what, got=f"needs predictions, this is a {kind}", need=make)
 
 
+def combine_arrays(
+    values: Mapping[str, ArrayLike | None],
+    labels: ArrayLike | None,
+    correct: ArrayLike | None,
+    what: str,
+) -> Predictions:
+    """Predictions of arrays by name: probs or logits with labels, or confidence with correct.
+
+    >>> combine_arrays({"probs": [[0.9, 0.1]]}, labels=[0], correct=None, what="evaluate")
+    <Predictions: n=1, k=2, probs, accuracy 1>
+    """
+    given = {name: array for name, array in values.items() if array is not None}
+    if len(given) != 1:
+        got = " and ".join(f"{name}=" for name in given) or "no probs=, logits= or confidence="
+        raise InputError(what, got=f"got {got}", need="exactly one of the three is needed")
+    ((name, array),) = given.items()
+    needed, truth, other = "labels", labels, correct
+    if name == "confidence":
+        needed, truth, other = "correct", correct, labels
+    if truth is None or other is not None:
+        got = f"got {name}= without {needed}=" if truth is None else "got labels= and correct="
+        need = f"{name}= goes with {needed}= alone"
+        raise InputError(what, got=got, need=need)
+    if name == "confidence":
+        return Predictions.from_confidence(array, truth)
+    if name == "probs":
+        return Predictions.from_probs(array, truth)
+    return Predictions.from_logits(array, truth)
+
+
 def describe_outside(c: Array, bad: Bools) -> InputError:
     """The mistake of confidences outside [0, 1]: the first, the furthest, how many, what to do."""
     i, n = checks.find_first(bad), int(bad.sum())

@@ -5,7 +5,7 @@ streamed data.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ from howsure._core.version import __version__
 from howsure.predictions import Predictions
 from howsure.predictions.frames import is_frame
 from howsure.predictions.outcomes import Outcomes
+from howsure.predictions.predictions import combine_arrays
 from howsure.report.catalogue import Score, list_possible_items, list_ranking_items
 from howsure.report.focus import By, Focus, attach_slices
 from howsure.report.focus_sections import THRESHOLDS, build_binary, build_slices
@@ -115,7 +116,7 @@ def evaluate(
     if any(array is not None for array in (*values.values(), labels, correct)):
         if preds is not None:
             raise InputError("there are predictions and arrays; give one of them.")
-        preds = combine_arrays(values, labels, correct)
+        preds = combine_arrays(values, labels, correct, "evaluate")
     if is_tally(preds):
         if any(option is not None for option in (scores, positive, by, loss, images, before)):
             raise InputError(
@@ -140,33 +141,6 @@ def evaluate(
         threshold=threshold,
     )
     return build_report(Summary.of(preds, scores, focus), request)
-
-
-def combine_arrays(
-    values: Mapping[str, ArrayLike | None], labels: ArrayLike | None, correct: ArrayLike | None
-) -> Predictions:
-    """Predictions of arrays by name: probs or logits with labels, or confidence with correct.
-
-    >>> combine_arrays({"probs": [[0.9, 0.1]]}, labels=[0], correct=None)
-    <Predictions: n=1, k=2, probs, accuracy 1>
-    """
-    given = {name: array for name, array in values.items() if array is not None}
-    if len(given) != 1:
-        got = " and ".join(f"{name}=" for name in given) or "no probs=, logits= or confidence="
-        raise InputError("evaluate", got=f"got {got}", need="exactly one of the three is needed")
-    ((name, array),) = given.items()
-    needed, truth, other = "labels", labels, correct
-    if name == "confidence":
-        needed, truth, other = "correct", correct, labels
-    if truth is None or other is not None:
-        got = f"got {name}= without {needed}=" if truth is None else "got labels= and correct="
-        need = f"{name}= goes with {needed}= alone"
-        raise InputError("evaluate", got=got, need=need)
-    if name == "confidence":
-        return Predictions.from_confidence(array, truth)
-    if name == "probs":
-        return Predictions.from_probs(array, truth)
-    return Predictions.from_logits(array, truth)
 
 
 def to_predictions(data: object, second: object = None) -> Predictions:
