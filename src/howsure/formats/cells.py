@@ -342,6 +342,11 @@ def _parse_uneven_lists(column: TextColumn, cells: list[Any]) -> Array:
     if lists:
         shape = lists[0].shape
         need = f"a list of {' × '.join(map(str, shape))} numbers, as in the other rows,"
+    if column.name.strip().lower() == "logprobs":
+        need = (
+            "one log-probability for each class, as many as in the other rows (where these are "
+            "log-probabilities of tokens: the exponential of their sum as confidence)"
+        )
     for row, a in enumerate(rows):
         if a is None or a.shape != shape:
             column.report_cell(row, need)

@@ -16,7 +16,12 @@ import numpy as np
 from howsure._core.checks import Floats, InputError
 from howsure.formats.cells import replace_commas_of_numbers
 from howsure.formats.contents import Contents, FileEntry
-from howsure.predictions.class_labels import CLASS_COLUMN_STARTS, COLUMN_ALIASES, LABEL_COLUMN_START
+from howsure.predictions.class_labels import (
+    CLASS_COLUMN_STARTS,
+    COLUMN_ALIASES,
+    LABEL_COLUMN_START,
+    UNSURE_ALIAS,
+)
 from howsure.predictions.read_options import VALUE_WORDS, ReadOptions
 
 Plan: TypeAlias = dict[str, tuple[str, ...]]  # part → names of the entries that play it
@@ -183,11 +188,20 @@ def _plan_splits(contents: Contents) -> dict[str, Plan]:
         known = find_part(name.strip().lower())
         if known is not None:
             split, part, rank = known
+            # A matrix of predictions holds a number for each class, as Keras and others call it.
+            if part == "prediction" and len(contents.entries[name].shape) == 2:
+                part, rank = "probs", len(COLUMN_ALIASES["probs"])
             ranked.append((rank, split, part, name))
     plans: dict[str, Plan] = {}
     # Of several aliases the first counts; of equal ones the first in the file.
     for _, split, part, name in sorted(ranked, key=lambda entry: entry[0]):
         plans.setdefault(split, {}).setdefault(part, (name,))
+    for plan in plans.values():
+        # Beside an answer it may be how sure that is, or the probability of class 1: nobody knows.
+        if "prediction" in plan and plan.get("probs", ("",))[0].strip().lower().endswith(
+            UNSURE_ALIAS
+        ):
+            del plan["probs"]
     if contents.table and contents.numbered:
         plans.setdefault("", {}).update(_plan_class_columns(contents))
     return dict(sorted(plans.items()))
@@ -512,7 +526,7 @@ def _read_numbers(entry: FileEntry, commas: bool) -> Floats | None:
         numbers = np.array(cells, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
         return None
-    return numbers if np.isfinite(numbers).all() else None
+    return numbers if numbers.ndim == 1 and np.isfinite(numbers).all() else None
 
 
 def find_label_columns(contents: Contents, k: int, n: int) -> list[str]:

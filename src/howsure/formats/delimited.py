@@ -230,6 +230,11 @@ class DelimitedTable:
         if not any(names):
             raise self.make_empty_error()
         where = f"{self.path.name}, line {number}"
+        names = [names[0].removeprefix("# "), *names[1:]]  # so np.savetxt begins a header
+        if len(names) > 1 and all(map(_is_number, names)):
+            got = "holds numbers where the names of the columns should stand"
+            hint = "put a header before it, such as prob_0,prob_1,label (np.savetxt: header=, delimiter=',')"
+            raise InputError(where, got=got, hint=hint)
         for name, times in Counter(names).items():
             if times > 1:
                 what = f"column {name[:60]!r}"
@@ -242,6 +247,14 @@ class DelimitedTable:
         self._numeric_columns = [i for i, name in enumerate(names) if is_numeric(name)]
         entries = {name: make_text_entry(()) for name in names}
         self.columns = Contents(path=self.path, entries=entries, table=True)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def find_separator(lines: Iterable[bytes], usual: str) -> str:

@@ -103,6 +103,19 @@ FORMATS = (
     FileFormat(module="tensors", title="safetensors", suffixes=(".safetensors",)),
     FileFormat(module="tensors", title="torch tensors", suffixes=(".pt", ".pth")),
 )
+# Read only: a list of objects, as `DataFrame.to_json(orient="records")` writes it.
+JSON_TABLE = FileFormat(module="json_lines", title="JSON list of objects", suffixes=(".json",))
+SHEET_HINT = (
+    "save the sheet as CSV, or pandas.read_excel('{name}').to_csv('{stem}.csv', index=False)"
+)
+PICKLE_HINT = (
+    "a pickle can run code, so none is read: load it yourself and save what it holds, such as "
+    "np.savez('{stem}.npz', probs=…, labels=…) or frame.to_csv('{stem}.csv', index=False)"
+)
+CONVERSIONS = {
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), SHEET_HINT),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), PICKLE_HINT),
+}
 FORMAT_BY_SUFFIX: dict[str, FileFormat] = {}
 for _format in FORMATS:
     FORMAT_BY_SUFFIX.update(dict.fromkeys(_format.suffixes, _format))
@@ -130,6 +143,9 @@ def find_format(path: Path) -> FileFormat:
     suffix = get_suffix(path)
     if suffix in FORMAT_BY_SUFFIX:
         return FORMAT_BY_SUFFIX[suffix]
+    if suffix in CONVERSIONS:
+        need = CONVERSIONS[suffix].format(name=path.name, stem=path.stem)
+        raise InputError(path.name, got=f"has the unknown suffix {suffix!r}", need=need)
     close = difflib.get_close_matches(suffix, FORMAT_BY_SUFFIX, n=1)
     raise InputError(
         path.name,
@@ -154,6 +170,8 @@ def locate_file(path: Path) -> tuple[FileFormat, Path]:
         if find_family(path):
             return NPY, path
     file = check_readable(path)
+    if file.suffix.lower() == ".json":
+        return JSON_TABLE, file
     return find_format(file), file
 
 

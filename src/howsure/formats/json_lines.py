@@ -44,8 +44,11 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read(path: Path, rows: int | None) -> Iterator[Contents]:
-    """Runs of rows."""
-    return read_rows(path, rows, JsonLinesParser(path))
+    """Runs of rows; a `.json` file holds them in one list."""
+    parser = JsonLinesParser(path)
+    if path.suffix.lower() == ".json":
+        return parser.take_list(path.read_bytes())
+    return read_rows(path, rows, parser)
 
 
 def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
@@ -116,6 +119,25 @@ class JsonLinesParser:
                 rows, size = [], 0
                 yield BadLine(number=number, error=e)
         yield from self._build_runs(rows, size)
+
+    def take_list(self, data: bytes) -> Iterator[Contents]:
+        """All objects of a list as one run; they are numbered from 1 on."""
+        where = self.path.name
+        try:
+            values: list[Any] = DECODER.decode(decode_line((1, data), where).strip())
+        except (ValueError, RecursionError) as e:
+            got = f"is not JSON ({describe_error(e)})"
+            raise InputError(where, got=got, hint=SAVE_AGAIN) from None
+        rows: list[tuple[int, JsonObject]] = []
+        for number, value in enumerate(values, start=1):
+            record = as_record(value)
+            if record is None:
+                got = f"is a {type(value).__name__}, not an object"
+                raise InputError(f"{where}, entry {number}", got=got, hint=SAVE_AGAIN)
+            rows.append((number, record))
+        if not rows:
+            raise self.make_empty_error()
+        yield from self._build_runs(rows, len(data))
 
     def close(self) -> Iterator[Contents | BadLine]:
         """Nothing is kept."""

@@ -11,9 +11,9 @@ from howsure._core.text import is_count
 # What columns and arrays are called by convention, in files and in frames.
 COLUMN_ALIASES = {
     "logits": ("logits",),
-    "probs": ("probs", "probabilities", "y_prob", "y_proba", "proba"),
+    "probs": ("probs", "probabilities", "y_prob", "y_proba", "proba", "y_score"),
     "logprobs": ("logprobs", "option_logprobs"),
-    "confidence": ("confidence", "conf", "scores", "score"),
+    "confidence": ("confidence", "conf", "max_proba", "max_prob", "scores", "score"),
     "logprob": ("logprob",),
     "samples": ("samples",),
     "labels": (
@@ -26,6 +26,7 @@ COLUMN_ALIASES = {
         "true_label",
         "ground_truth",
         "gold",
+        "expected",
     ),
     "correct": ("correct", "is_correct"),
     "prediction": (
@@ -48,6 +49,7 @@ COLUMN_ALIASES = {
     "class_names": ("class_names", "classes", "label_names"),
     "split": ("split",),
 }
+UNSURE_ALIAS = "y_score"  # a probability of class 1 only where no answer stands beside it
 # How the columns of the classes begin in a table; of several beginnings the first counts.
 CLASS_COLUMN_STARTS = {
     "logit_": "logits",

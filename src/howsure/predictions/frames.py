@@ -13,13 +13,14 @@ from typing import Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from howsure._core import checks
-from howsure._core.checks import Array, InputError, Ints, is_dict, is_row
+from howsure._core.checks import Array, InputError, Ints, is_dict, is_row, need
 from howsure._core.frozen import frozen
 from howsure._core.text import is_count, shorten
 from howsure.predictions.class_labels import (
     CLASS_COLUMN_STARTS,
     COLUMN_ALIASES,
     LABEL_COLUMN_START,
+    UNSURE_ALIAS,
     find_missing,
     read_array,
 )
@@ -182,11 +183,21 @@ class FrameParts:
 
 
 def is_frame(data: object) -> bool:
-    """Whether this is a table: of pandas, polars or arrow, or a dictionary of columns."""
-    if isinstance(data, Mapping) or _is_lazy(data):
+    """Whether this is a table: of pandas, polars or arrow, a stream of arrow, or a dictionary of
+    columns.
+    """
+    if isinstance(data, Mapping) or _is_lazy(data) or _is_stream(data):
         return True
     has_columns = hasattr(data, "column_names") or hasattr(data, "columns")
     return has_columns and hasattr(data, "__getitem__")
+
+
+def _is_stream(data: object) -> bool:
+    """Whether this hands its rows over as a stream of arrow, as relations of DuckDB do; frames that
+    can are read as what they are.
+    """
+    has_frame = hasattr(data, "to_dict") or hasattr(data, "to_pydict")
+    return hasattr(data, "__arrow_c_stream__") and not has_frame
 
 
 def _is_lazy(data: object) -> bool:
@@ -204,6 +215,15 @@ def read_frame(frame: object, given: ColumnNames, *, multilabel: bool = False) -
         raise InputError(
             f"a {type(frame).__name__} is no table; a frame of pandas, polars or arrow is needed."
         )
+    if _is_stream(frame):
+        arrow = need("pyarrow", for_="a stream of arrow", extra="files")
+        try:
+            frame = cast("object", arrow.table(frame))
+        except (TypeError, ValueError) as e:  # of one column, or of something else
+            raise InputError(
+                f"a {type(frame).__name__} is no table ({str(e).splitlines()[0]}); "
+                "a stream of rows with named columns is needed."
+            ) from None
     if _is_lazy(frame):
         raise InputError(f"a {type(frame).__name__} has no rows yet; collect() it first.")
     keys = _list_keys(frame)
@@ -290,10 +310,16 @@ def _find_values(given: ColumnNames, columns: Sequence[str]) -> tuple[str, tuple
             if all(map(is_count, ends)):  # by number, else as they stand
                 names = [name for _, name in sorted(zip(map(int, ends), names, strict=True))]
             return part, tuple(names)
+    answered = any(alias in columns for alias in COLUMN_ALIASES["prediction"])
     for part in VALUE_PARTS:
         for alias in COLUMN_ALIASES[part]:
-            if alias in columns:
+            if alias in columns and not (alias == UNSURE_ALIAS and answered):
                 return part, (alias,)
+    if UNSURE_ALIAS in columns:
+        raise InputError(
+            f"the table has {UNSURE_ALIAS} beside an answer; say what it is: probs='{UNSURE_ALIAS}' if the "
+            f"probability of class 1, confidence='{UNSURE_ALIAS}' if how sure the answer is."
+        )
     raise InputError(
         f"the table has {_list_columns(columns)}; say which columns hold the probabilities, as in "
         "Predictions.from_frame(df, probs=['p_well', 'p_ill'], label='y'), or probs='risk' for that of class 1."

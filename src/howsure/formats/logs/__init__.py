@@ -16,6 +16,7 @@ from howsure.formats.logs.json_tree import (
     JSON_LINE_SUFFIXES,
     Json,
     as_list,
+    as_number,
     as_record,
     get_at,
     parse_document,
@@ -39,6 +40,7 @@ LOG_SUFFIXES = (".eval", ".json", ".txt")
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt")
 CONFIDENCE_NAMES = {alias for part in VALUES for alias in COLUMN_ALIASES[part]}
 FIRST_LINE_BYTES = 1 << 24
+FIRST_BYTES = 64  # in which a JSON list begins
 
 
 @frozen
@@ -82,6 +84,8 @@ def is_log(path: Path, tool: str | None = None) -> bool:
     try:
         if path.exists() and not path.is_dir() and not path.is_file():
             return False  # a pipe or a device is no log
+        if tool is None and suffix == ".json":
+            return not _is_plain_list(path)
         if tool is not None or suffix in LOG_SUFFIXES:
             return True
         if path.is_dir():
@@ -107,6 +111,17 @@ def is_log(path: Path, tool: str | None = None) -> bool:
         return False
 
 
+def _is_plain_list(path: Path) -> bool:
+    """Whether a file holds a list of objects that no tool wrote: a table of predictions."""
+    with path.open("rb") as file:
+        if file.read(FIRST_BYTES).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"[":
+            return False
+    document = read_document(path)
+    return bool(as_record(get_at(document, 0))) and not any(
+        one.recognise(document) for one in TOOLS.values()
+    )
+
+
 def read_log(
     path: str | os.PathLike[str], *, tool: str | None = None, metric: str | None = None
 ) -> Log:
@@ -129,6 +144,11 @@ def read_log(
         from howsure.formats.logs import table_log
 
         header = table_log.read_header(path)
+        if header and (header[0] == "#" or as_number(header[0]) is not None):
+            raise InputError(
+                f"{path.name} looks like np.savetxt's; save it as a table with names: "
+                f"np.savetxt('{path.stem}.csv', …, delimiter=',', header='prob_0,prob_1,label')."
+            )
         if metric is None and not table_log.recognise(header):
             raise InputError(
                 f"{path.name} has the columns {', '.join(header)[:120] or 'none'}; "
@@ -151,6 +171,9 @@ def read_log(
     what = tool or f"a known tool ({', '.join([*TOOLS, 'helm'])})"
     first = as_record(get_at(document, 0)) if as_list(document) else as_record(document)
     shown = ", ".join(map(repr, list(first)[:8])) or "no objects"
+    hint = ""
+    if first and all(as_record(column) or as_list(column) for column in first.values()):
+        hint = " If pandas wrote it: save it with to_json(orient='records')."
     raise InputError(
-        f"{path.name} is no log of {what}, or one of another version; it holds {shown}."
+        f"{path.name} is no log of {what}, or one of another version; it holds {shown}.{hint}"
     )
