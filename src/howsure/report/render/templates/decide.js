@@ -48,7 +48,7 @@
   const byGuarantee = () => {
     const asked = value("risk"), delta = Number($("delta").value), { guarantee, corners, n } = deciding, g = (v) => general(v, 6);
     const offered = (guarantee?.steps ?? []).filter((s) => s.delta === delta && s.risk <= asked), step = offered[offered.length - 1];
-    const risk = step ? step.risk : asked, options = `--risk ${g(risk)} --delta ${g(delta)} --method band`, rule = `risk of the accepted at most ${g(risk)} with probability ${g(1 - delta)} (joint limits)`;
+    const risk = step ? step.risk : asked, options = `--risk ${g(risk)} --delta ${g(delta)}`, rule = `risk of the accepted at most ${g(risk)} with probability ${g(1 - delta)} (joint limits)`;
     const nothing = { ...at(corners, 0), rule, options, risk, delta, bound: NaN, feasible: false }, say = (text) => { $("guaranteed").textContent = text; };
     if (!guarantee) { say(deciding.why); return nothing; }
     if (!step) { say(`Guarantees are offered for ${g(guarantee.steps[0].risk * 100)} % wrong and more; the command takes any.`); return nothing; }
