@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -29,6 +30,7 @@ from howsure.formats.json_lines import (
 )
 
 SEPARATORS = ",;\t"
+NUMBER = re.compile(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
 CELLS_AT_A_TIME = 1 << 18  # cells held as text
 TextLine: TypeAlias = tuple[int, str]
 # The line that a row ends on, and its cells or what is wrong with it.
@@ -231,7 +233,8 @@ class DelimitedTable:
             raise self.make_empty_error()
         where = f"{self.path.name}, line {number}"
         names = [names[0].removeprefix("# "), *names[1:]]  # so np.savetxt begins a header
-        if len(names) > 1 and all(map(_is_number, names)):
+        numbers = [name for name in names if NUMBER.fullmatch(name.strip())]
+        if len(numbers) == len(names) > 1:
             got = "holds numbers where the names of the columns should stand"
             hint = "put a header before it, such as prob_0,prob_1,label (np.savetxt: header=, delimiter=',')"
             raise InputError(where, got=got, hint=hint)
@@ -247,14 +250,6 @@ class DelimitedTable:
         self._numeric_columns = [i for i, name in enumerate(names) if is_numeric(name)]
         entries = {name: make_text_entry(()) for name in names}
         self.columns = Contents(path=self.path, entries=entries, table=True)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def find_separator(lines: Iterable[bytes], usual: str) -> str:
