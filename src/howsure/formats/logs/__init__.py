@@ -85,7 +85,14 @@ def is_log(path: Path, tool: str | None = None) -> bool:
         if path.exists() and not path.is_dir() and not path.is_file():
             return False  # a pipe or a device is no log
         if tool is None and suffix == ".json":
-            return not _is_plain_list(path)
+            # A list of objects that no tool wrote is a table of predictions.
+            with path.open("rb") as file:
+                begins = file.read(FIRST_BYTES).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+            if begins != b"[":
+                return True
+            document = read_document(path)
+            known = any(one.recognise(document) for one in TOOLS.values())
+            return known or not as_record(get_at(document, 0))
         if tool is not None or suffix in LOG_SUFFIXES:
             return True
         if path.is_dir():
@@ -109,17 +116,6 @@ def is_log(path: Path, tool: str | None = None) -> bool:
         return table_log.recognise(header) and not by_convention
     except (OSError, ValueError):  # whoever opens the file says what is wrong with it
         return False
-
-
-def _is_plain_list(path: Path) -> bool:
-    """Whether a file holds a list of objects that no tool wrote: a table of predictions."""
-    with path.open("rb") as file:
-        if file.read(FIRST_BYTES).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"[":
-            return False
-    document = read_document(path)
-    return bool(as_record(get_at(document, 0))) and not any(
-        one.recognise(document) for one in TOOLS.values()
-    )
 
 
 def read_log(
