@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from howsure import Outcomes, Predictions, compare, evaluate
-from howsure.policies import guaranteed_threshold
-from howsure.report.calibration_report import calibration_report
+from howsure import Predictions, compare, evaluate
+from howsure.report.calibration_report import calibration_report, find_changes
 from howsure.report.score_findings import find_all
 from howsure.report.summary import Summary
 from howsure.report.verdict import (
@@ -16,8 +15,6 @@ from howsure.report.verdict import (
     compute_design_effect,
     compute_lower_tail,
     compute_upper_tail,
-    find_changes,
-    write_verdict,
 )
 
 SETS = 200
@@ -194,12 +191,12 @@ def texts(preds: Predictions) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("n", "chance", "says"),
     [
-        (5000, lambda c: 0.75 + 0 * c, "The score does not tell right from wrong"),
+        (5000, lambda c: 0.75 + 0 * c, "The score does not tell right answers from wrong"),
         (5000, lambda c: 1.4 - c, "The score ranks the wrong way round"),
         (
             120,
             lambda c: 0.68 + 0 * c,
-            "These answers are too few, or too much alike, to see whether",
+            "Too few answers to tell whether the score separates",
         ),
     ],
 )
@@ -280,76 +277,6 @@ def test_answers_flip_when_samples_are_scaled() -> None:
     assert "predictions_flip" in [f["name"] for f in find_changes(before, after)]
 
 
-def test_verdict_of_a_score_that_is_no_probability() -> None:
-    entry = {"value": 0.7, "low": None, "high": None}
-    assert write_verdict({"accuracy": entry}, []) == [
-        "It was right 70.0 % of the time.",
-        "How much it may decide alone was not looked at.",
-        "Its score is not a probability, so it can rank but not promise.",
-    ]
-
-
-def said(preds: Predictions) -> list[str]:
-    return evaluate(preds, ["max_prob"]).data["verdict"]
-
-
-def test_verdict_of_sixty_right_answers_promises_nothing_of_one_in_a_hundred() -> None:
-    worth, decides, _ = said(Predictions.from_confidence(np.full(60, 0.99), np.ones(60)))
-    assert worth == "It was right 60 times of 60: 100.0 % (94.0 to 100.0)."
-    assert decides == "It may decide them all: at most 5 in 100 of these are wrong, 95 % sure."
-
-
-def test_verdict_of_one_answer_and_of_a_doubt() -> None:
-    worth, _, _ = said(Predictions.from_confidence([0.9], [1]))
-    assert worth == "It was right 1 time of 1: 100.0 % (2.5 to 100.0)."
-    *_, reads = said(Predictions.from_confidence([0.9, 0.8], [0, 0]))
-    assert reads.startswith(
-        "Its confidence may be off as a probability of being right (ECE 0.850, 0.250 by chance"
-    )
-    assert reads.endswith("p = 0.017); more labels would tell.")
-
-
-def test_verdict_says_how_many_labels_a_promise_would_take() -> None:
-    _, decides, _ = said(Predictions.from_confidence(np.full(40, 0.99), np.ones(40)))
-    assert decides == (
-        "Too few labels to guarantee at most 5 in 100 accepted answers wrong; "
-        "about 280 labels would usually be enough."
-    )
-
-
-def test_verdict_of_answers_that_no_threshold_makes_reliable(rng: np.random.Generator) -> None:
-    c = rng.uniform(0.5, 0.8, 2000)
-    _, decides, _ = said(drawn(c, c, rng))
-    assert decides.startswith("No share of its answers can be promised")
-
-
-def test_the_promise_of_a_verdict_is_that_of_the_band(rng: np.random.Generator) -> None:
-    c = 1 - rng.beta(0.5, 4, 3000)
-    preds = drawn(c, c, rng)
-    promised = guaranteed_threshold(Outcomes.of(preds), risk=0.01, delta=0.05)
-    found = evaluate(preds, ["max_prob"]).data["guarantees"][0]
-    assert (found["threshold"], found["coverage"]) == (promised.threshold, promised.coverage)
-    assert 0.05 < promised.coverage < 0.9
-
-
-def test_groups_weaken_the_promise_of_a_verdict() -> None:
-    preds = Predictions.from_confidence(
-        np.full(1000, 0.99), np.ones(1000), group=np.repeat(np.arange(40), 25)
-    )
-    report = evaluate(preds, ["max_prob"])
-    assert report.data["verdict"][1].startswith(
-        "Too few groups to guarantee at most 5 in 100 accepted answers wrong; about 280 groups"
-    )
-    assert "1,000 predictions in 40 groups" in report.to_text()
-
-
-def test_weights_have_no_promise(rng: np.random.Generator) -> None:
-    preds = Predictions.from_confidence(
-        np.full(900, 0.99), np.ones(900), weight=rng.uniform(1, 2, 900)
-    )
-    assert "weights are refused" in said(preds)[1]
-
-
 def test_few_groups_are_marked_on_screen(rng: np.random.Generator) -> None:
     c = rng.uniform(0.5, 1, 200)
     report = evaluate(drawn(c, c, rng, group=np.arange(200) % 6), ["max_prob"])
@@ -389,22 +316,6 @@ def test_chance_alone_stands_beside_a_calibration_error() -> None:
         shown.append(entry["value"] or 0.0)
         floor.append(entry["floor"])
     assert np.mean(floor) == pytest.approx(np.mean(shown), rel=0.05)
-
-
-def test_claims_that_are_off_without_a_pattern_are_not_called_true(
-    rng: np.random.Generator,
-) -> None:
-    found = write_verdict(
-        {
-            "accuracy": {"value": 0.7, "better": "higher"},
-            "ece": {"value": 0.02, "floor": 0.01, "better": "lower"},
-        },
-        [],
-        test={"statistic": 5.0, "p": 0.001},
-    )
-    assert found[2].startswith(
-        "Its confidence is not a probability of being right (p = 0.001; ECE 0.020, 0.010 by"
-    )
 
 
 def test_tails_of_the_binomial() -> None:

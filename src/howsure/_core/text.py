@@ -153,6 +153,15 @@ def make_text_array(texts: Sequence[str]) -> NDArray[np.str_] | NDArray[np.objec
     return np.array(texts, dtype=np.object_)
 
 
+def name_class(name: str) -> str:
+    """A class in a sentence: a name speaks for itself, a number does not.
+
+    >>> name_class("malignant"), name_class("1")
+    ('malignant', 'class 1')
+    """
+    return f"class {name}" if name.isdigit() else name
+
+
 def format_rounded_up(count: int) -> str:
     """A number of labels that would usually be enough: two digits, rounded up.
 

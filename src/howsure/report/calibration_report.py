@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from howsure import metrics
+from howsure import losses, metrics
 from howsure._core.checks import InputError
 from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
@@ -26,6 +26,7 @@ from howsure.calibrators.choice import (
 )
 from howsure.calibrators.per_label import apply_per_label
 from howsure.predictions import Predictions, needs_predictions
+from howsure.predictions.outcomes import Outcomes
 from howsure.report.report import save_text
 from howsure.report.report_types import (
     CalibrationData,
@@ -36,8 +37,9 @@ from howsure.report.report_types import (
     FindingData,
 )
 from howsure.report.report_types import Number as NumberData
-from howsure.report.verdict import find_changes
-from howsure.uncertainty.means import describe_few_groups
+from howsure.report.verdict import Finding, format_percent
+from howsure.uncertainty.intervals import paired_difference
+from howsure.uncertainty.means import describe_few_groups, standard_error
 
 if TYPE_CHECKING:
     from howsure.report.render.text_tables import Sheet
@@ -52,6 +54,12 @@ SCALING_METHODS = {
     "matrix": "Matrix scaling",
 }
 PURPOSE_METRICS = ("ece", "nll", "correctness_nll")  # what calibration is for
+WORSE_Z = 2.326  # one side of 99 %
+LOSS_WORDS = {
+    "nll": "NLL",
+    "brier": "the Brier score",
+    "correctness_brier": "the Brier score of the confidence",
+}
 
 
 @frozen
@@ -382,3 +390,104 @@ def format_number_cell(number: LimitedNumber, sign: str = "") -> str:
     if isfinite(low) and isfinite(high):
         text += f" [{low:{sign}.4f}, {high:{sign}.4f}]"
     return text
+
+
+def find_changes(before: Predictions, after: Predictions) -> list[FindingData]:
+    """What a calibrator did, as report JSON; both hold the same samples in the same order.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 0])
+    >>> [f["name"] for f in find_changes(p, p)]
+    ['ranking_unchanged']
+    """
+    found = (
+        _find_higher_loss(before, after),
+        _find_ranking_change(before, after),
+        _find_changed_answers(before, after),
+    )
+    return [finding.json() for finding in found if finding is not None]
+
+
+def _find_higher_loss(before: Predictions, after: Predictions) -> Finding | None:
+    """The loss of the corrected predictions is higher, beyond chance."""
+    if before.kind == "confidence" or after.kind == "confidence":
+        name = "correctness_brier"
+        old = (before.confidence - before.correct) ** 2
+        new = (after.confidence - after.correct) ** 2
+    else:
+        name, old, new = "nll", losses.nll(before), losses.nll(after)
+        # A probability of 0 for the true class makes the NLL infinite.
+        if not (np.isfinite(old).all() and np.isfinite(new).all()):
+            name, old, new = "brier", losses.brier(before), losses.brier(after)
+    rise = new - old
+    spread = standard_error(rise, before.group)
+    # Written so that nan counts as chance.
+    is_chance = not rise.mean() > WORSE_Z * spread
+    if is_chance or rise.mean() < 1e-3 * max(float(old.mean()), 1e-9):
+        return None
+    return Finding(
+        name="calibration_made_it_worse",
+        text=(
+            f"Calibration made it worse: {LOSS_WORDS[name]} rose from {old.mean():.4g} to {new.mean():.4g} on "
+            "these data."
+        ),
+        evidence={
+            "loss": name,
+            "before": float(old.mean()),
+            "after": float(new.mean()),
+            "standard_error": spread,
+        },
+        paper="Vemuri 2020, chapter 5",
+    )
+
+
+def _find_ranking_change(before: Predictions, after: Predictions) -> Finding | None:
+    """Whether the order of the samples is another one, and what that does to AURC."""
+    old, new = (
+        Outcomes(p.confidence, correct=p.correct, weight=p.weight, group=p.group)
+        for p in (before, after)
+    )
+    old_aurc = metrics.aurc(old.tally())
+    # Ranks, not scores, are compared, so that ties must be the same ties.
+    old_rank = np.unique(before.confidence, return_inverse=True)[1].reshape(-1)
+    new_rank = np.unique(after.confidence, return_inverse=True)[1].reshape(-1)
+    if (old_rank == new_rank).all() and (before.correct == after.correct).all():
+        return Finding(
+            name="ranking_unchanged",
+            text=f"The ranking is unchanged by calibration: AURC stays {old_aurc:.4g}.",
+            evidence={"aurc": old_aurc},
+            paper="Ding et al. 2020, section 4.3",
+        )
+    difference, low, high = paired_difference(metrics.aurc, new, old, level=0.99)
+    if low <= 0 <= high:
+        return None
+    better_or_worse = "better" if difference < 0 else "worse"
+    new_aurc = metrics.aurc(new.tally())
+    return Finding(
+        name="ranking_changed",
+        text=(
+            f"Calibration changed the ranking for the {better_or_worse}: AURC {old_aurc:.4g} became {new_aurc:.4g} "
+            f"(difference {difference:+.2g}, 99 % interval {low:+.2g} to {high:+.2g})."
+        ),
+        evidence={"difference": difference, "low": low, "high": high},
+        paper="Ding et al. 2020, section 4.3",
+    )
+
+
+def _find_changed_answers(before: Predictions, after: Predictions) -> Finding | None:
+    """Answers that changed, as those of averaged samples do when they are scaled."""
+    if before.kind == "confidence" or after.kind == "confidence":
+        return None
+    n = int((before.prediction != after.prediction).sum())
+    if n == 0:
+        return None
+    old, new = float(before.correct.mean()), float(after.correct.mean())
+    text = (
+        f"{n:,} of {before.n:,} answers changed; accuracy went from {format_percent(old, 2)} to "
+        f"{format_percent(new, 2)}."
+    )
+    paper = "Guo et al. 2017, section 4.2: a temperature of single passes changes no answer, other maps may"
+    if before.samples > 1:
+        text += " Scaling each pass before the mean is taken may change the largest mean."
+        paper = "Laves et al. 2019, section 3 (whose claim does not hold for means)"
+    evidence = {"flips": n, "n": before.n, "accuracy_before": old, "accuracy_after": new}
+    return Finding(name="predictions_flip", text=text, evidence=evidence, paper=paper)

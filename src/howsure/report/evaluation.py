@@ -38,7 +38,8 @@ from howsure.report.report_types import (
 )
 from howsure.report.score_findings import find_all
 from howsure.report.summary import Summary
-from howsure.report.verdict import build_case, compute_guarantees, find_changes, write_verdict
+from howsure.report.verdict import build_case, compute_guarantees
+from howsure.report.verdict_text import measure_base_rate, qualify_guarantees, write_verdict
 from howsure.report.views import build_views, draw_curves, draw_curves_before, list_bands
 from howsure.tallies.tally import is_tally, needs_zero_one
 
@@ -202,7 +203,7 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
     listed = [*request.notices, *find_all(build_case(s))]
     changes = None
     if request.before is not None and request.after is not None:
-        from howsure.report.calibration_report import build_changes
+        from howsure.report.calibration_report import build_changes, find_changes
 
         listed += find_changes(request.before, request.after)
         changes = build_changes(request.before, request.after, sure.level, sure.seed)
@@ -211,6 +212,8 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
     source = s.source("score", s.first)
     promised = compute_guarantees(source, s.n, sure.level)
     test = build_claims_test(source, sure.seed)
+    base = measure_base_rate(s, numbers["accuracy"], sure.level)
+    qualify_guarantees(promised, s, base)
 
     others: dict[str, ScoreData] = {}
     for score in further:
@@ -229,8 +232,6 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
     # Pictures of whole images belong to the section of images, not to single pixels.
     pictures = None if s.images is not None else request.images
     names = s.shape.class_names
-    counted = None if s.shape.weighted else s.n
-    calibrated = before is not None
     data: ReportData = {
         "howsure": __version__,
         "schema": SCHEMA,
@@ -241,7 +242,7 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
         "samples": s.shape.samples,
         "class_names": None if names is None else list(names),
         "score": s.first,
-        "verdict": write_verdict(numbers, listed, promised, test, counted, calibrated=calibrated),
+        "verdict": [],  # written below, from the report itself
         "guarantees": promised,
         "metrics": numbers,
         "scores": others,
@@ -255,6 +256,8 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
     job.stage("parts")
     if test is not None:
         data["calibration_test"] = test
+    if base is not None:
+        data["base_rate"] = base
     if isinstance(source, Outcomes) and source.group is not None:
         data["groups"] = int(source.units.max()) + 1
     _add_sections(data, s, request)
@@ -276,6 +279,7 @@ def _add_sections(data: ReportData, s: Summary, request: ReportRequest) -> None:
         if s.details is not None and s.details.samples is not None:
             preds = s.details.samples.preds
         data["labels"] = build_label_section(s.labels, preds, level)
+    data["verdict"] = write_verdict(data, None if s.shape.weighted else s.n)
     if s.images is not None:
         data["images"] = build_image_section(s.images, level, s.shape.names, request.images)
         # The verdict is about images; that of the pixels becomes its last sentence.

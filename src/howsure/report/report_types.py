@@ -653,13 +653,13 @@ class CalibrationData(TypedDict):
 
 
 class GuaranteeData(TypedDict):
-    """The surest share whose risk is promised to be at most `risk`, `sure` that much, by
-    the band.
+    """The surest share whose risk is promised to be at most `risk`, `sure` that much, by the band.
 
     Where nothing can be promised `coverage` is 0, and `labels_needed` says how many labels of the
-    same kind would usually be enough (null: these labels cannot tell). `why` says what kept it from being
-    looked for. Where samples come in groups the promise rests on one sample of each of `groups`,
-    and `labels_needed` counts groups.
+    same kind would usually be enough (null: these labels cannot tell). `why` says what kept it from
+    being looked for. It is `empty` where always giving the answer named there keeps it too, and
+    `only_negative` where no positive call is accepted. Where samples come in groups the promise
+    rests on one sample of each of `groups`, and `labels_needed` counts groups.
     """
 
     risk: float
@@ -671,6 +671,25 @@ class GuaranteeData(TypedDict):
     labels_needed: int | None
     groups: NotRequired[int]
     why: NotRequired[str]
+    empty: NotRequired[str]
+    only_negative: NotRequired[bool]
+
+
+class BaseRate(TypedDict):
+    """What always giving the same `answer` would get, and how much more these answers get.
+
+    `wrong_at_most` is the upper limit of its error rate. A verdict names it where it is `named`,
+    and `leads` with AUC and `missed` positives where accuracy says little.
+    """
+
+    answer: str
+    accuracy: float
+    above: Number
+    wrong_at_most: float
+    named: bool
+    leads: bool
+    positives: NotRequired[int]
+    missed: NotRequired[int]
 
 
 class ReportData(TypedDict):
@@ -689,6 +708,7 @@ class ReportData(TypedDict):
     class_names: list[str] | None
     score: str
     verdict: list[str]
+    base_rate: NotRequired[BaseRate]
     guarantees: NotRequired[list[GuaranteeData]]
     calibration_test: NotRequired[ClaimsTest]
     groups: NotRequired[int]

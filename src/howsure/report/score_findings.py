@@ -39,7 +39,6 @@ FEW_GROUPS = 5  # fewer groups do not tell how much groups differ
 MOST_GROUPS = 100  # more are clusters, not groups that somebody named
 USEFUL_AUROC = 0.6  # a score that orders fewer pairs rightly is of no use
 THIN_SHARE = 0.95  # of the bins; those at the top, without errors, are thin in every good model
-RANKING_Z = 2.33  # one side of 99 %
 DING = "Ding et al. 2020"
 
 
@@ -462,21 +461,27 @@ def find_no_ranking(case: FindingCase) -> Finding | None:
     if not min(right, t.total) >= LEAST_SAMPLES:
         return None
     auroc = metrics.auroc(t)
-    # The standard deviation of Mann and Whitney's statistic where the order is random.
-    spread = float(np.sqrt(case.effect * (t.n + 1) / (12 * right * t.total)))
-    low, high = auroc - RANKING_Z * spread, auroc + RANKING_Z * spread
-    if low > 0.5:
-        return None
-    if high < 0.5:
-        what = "The score ranks the wrong way round"
-    elif high < USEFUL_AUROC:
-        what = "The score does not tell right from wrong"
+    if t.distinct == 1:
+        low = high = 0.5
+        text = "The score is the same for every answer, so it cannot rank them."
     else:
-        what = "These answers are too few, or too much alike, to see whether the score tells right from wrong"
+        if case.auroc_limits is None:
+            return None
+        low, high = case.auroc_limits
+        if low > 0.5:
+            return None
+        if high < 0.5:
+            what = "The score ranks the wrong way round"
+        elif high < USEFUL_AUROC:
+            what = "The score does not tell right answers from wrong ones"
+        else:
+            what = "Too few answers to tell whether the score separates right from wrong"
+        text = f"{what}: a right answer outranks a wrong one in {format_percent(auroc)} of pairs."
     return Finding(
         name="does_not_rank",
-        text=f"{what}: a right answer outranks a wrong one in {format_percent(auroc)} of pairs.",
-        evidence={"auroc": auroc, "standard_error": spread},
+        text=text,
+        # Enough answers to know: the score is of no use, however many more there were.
+        evidence={"auroc": auroc, "low": low, "high": high, "enough": high < USEFUL_AUROC},
         paper="Ding et al. 2020, section 3",
     )
 

@@ -1,46 +1,40 @@
-"""What a reader is told first: a verdict of three sentences with the guarantees behind it, and what
-a calibrator changed.
+"""What findings and verdicts rest on: one score in sums, tails of the binomial, and the guarantees
+that the samples allow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf
+from math import inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc
 
-from howsure import losses
-from howsure import metrics as all_metrics
+from howsure import metrics
 from howsure._core.checks import Array, Floats, InputError
 from howsure._core.frozen import frozen
 from howsure._core.indices import count_values
-from howsure._core.text import format_rounded_up
 from howsure.policies.guarantee import (
     FEW_GROUPS,
     draw_one_per_group,
     guaranteed_threshold,
     write_few_groups,
 )
-from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import is_claim
 from howsure.report.report_types import (
-    ClaimsTest,
     FindingData,
     GuaranteeData,
-    Metrics,
     Value,
 )
 from howsure.report.summary import Summary
 from howsure.tallies.tally import RangeSums, Tally
-from howsure.uncertainty.intervals import paired_difference
+from howsure.uncertainty.intervals import each_interval
 from howsure.uncertainty.means import (
     Units,
     estimate_freedom,
-    standard_error,
     student_quantile,
     sum_by_unit,
 )
@@ -48,18 +42,8 @@ from howsure.uncertainty.means import (
 LEAST_SAMPLES = 25  # that a piece, class or group needs to be judged
 FALSE_FINDING_RATE = 0.01  # of each finding for itself, where the model is calibrated
 
-ONE_DIRECTION = ("over_confident_above_0.9", "over_confident", "under_confident")
-MISCALIBRATIONS = (*ONE_DIRECTION, "hidden_error", "internal_compensation")
-RISK_WORDS = {0.01: "1 in 100 of these is", 0.05: "5 in 100 of these are"}
+VERDICT_RISKS = (0.01, 0.05)  # that a verdict tries, the strictest first
 USEFUL_COVERAGE = 0.05  # a smaller share is told only where no larger risk allows a larger one
-CLEAR_P = 0.01  # below it claims are off, although no single finding says where
-DOUBTFUL_P = 0.05  # below it they may be
-WORSE_Z = 2.326  # one side of 99 %
-LOSS_WORDS = {
-    "nll": "NLL",
-    "brier": "the Brier score",
-    "correctness_brier": "the Brier score of the confidence",
-}
 
 
 @frozen
@@ -111,6 +95,7 @@ class FindingCase:
 
     tally: Tally
     effect: float = 1.0
+    auroc_limits: tuple[float, float] | None = None  # of 98 %: each side fails in one of 100
     names: tuple[str, ...] = ()
     answers: AnswerCounts | None = None
     groups: GroupEvidence | None = None
@@ -150,9 +135,16 @@ def build_case(summary: Summary) -> FindingCase:
             where = where.reshape(-1)
             wrong = count_values(where, weights=~columns.correct)
             groups = GroupEvidence(names=names, samples=count_values(where), wrong=wrong)
+    auroc_limits = None
+    source = summary.source("score", summary.first)
+    if not isinstance(source, str) and 0 < summary.tally.total < summary.tally.n:
+        (auroc,) = each_interval([metrics.auroc], source, 1 - 2 * FALSE_FINDING_RATE)
+        if isfinite(auroc.low) and isfinite(auroc.high):
+            auroc_limits = (auroc.low, auroc.high)
     return FindingCase(
         tally=summary.tally,
         effect=effect,
+        auroc_limits=auroc_limits,
         names=summary.shape.names,
         answers=answers,
         groups=groups,
@@ -241,7 +233,7 @@ def compute_guarantees(source: Tally | Outcomes | str, n: int, level: float) -> 
         groups = int(source.units.max()) + 1
         tested = draw_one_per_group(source, 0)
     guarantees: list[GuaranteeData] = []
-    for risk in RISK_WORDS:
+    for risk in VERDICT_RISKS:
         data: GuaranteeData = {
             "risk": risk,
             "sure": level,
@@ -284,207 +276,3 @@ def choose_guarantee(guarantees: Sequence[GuaranteeData]) -> GuaranteeData | Non
         if g["coverage"] >= USEFUL_COVERAGE:
             return g
     return feasible[-1] if feasible else None
-
-
-def write_verdict(
-    metrics: Metrics,
-    findings: Sequence[FindingData],
-    guarantees: Sequence[GuaranteeData] = (),
-    test: ClaimsTest | None = None,
-    n: int | None = None,
-    *,
-    calibrated: bool = False,
-) -> list[str]:
-    """Three sentences, for those who read nothing else; `n` where answers may be counted.
-
-    >>> entry = {"value": 0.9, "low": 0.88, "high": 0.92}
-    >>> write_verdict({"accuracy": entry}, [], n=1000)[0]
-    'It was right 900 times of 1,000: 90.0 % (88.0 to 92.0).'
-    """
-    accuracy = metrics["accuracy"]
-    low, high, value = accuracy.get("low"), accuracy.get("high"), accuracy["value"] or 0.0
-    limits = "" if low is None or high is None else f" ({low * 100:.1f} to {high * 100:.1f})"
-    worth = f"It was right {format_percent(value)} of the time{limits}."
-    if n is not None:
-        right = round(value * n)
-        times = "time" if right == 1 else "times"
-        worth = f"It was right {right:,} {times} of {n:,}: {format_percent(value)}{limits}."
-    return [
-        worth,
-        _describe_decisions(guarantees, findings),
-        _describe_confidence(metrics, findings, test, calibrated),
-    ]
-
-
-def _describe_decisions(
-    guarantees: Sequence[GuaranteeData], findings: Sequence[FindingData]
-) -> str:
-    """What it may decide alone, as a promise; or what such a promise would take."""
-    g = choose_guarantee(guarantees)
-    if g is not None:
-        which = "It may decide them all"
-        if g["coverage"] != 1:
-            share = format_percent(g["coverage"])
-            which = f"Let it decide only the surest {share} ({g['kept']:,})"
-        return f"{which}: at most {RISK_WORDS[g['risk']]} wrong, {g['sure'] * 100:g} % sure."
-    # Where the score does not rank, more labels would not help.
-    if any(f["name"] == "does_not_rank" for f in findings):
-        return "Nothing here shows that its score tells right answers from wrong ones, or that deferring would help."
-    if not guarantees:
-        return "How much it may decide alone was not looked at."
-    last = guarantees[-1]
-    if "why" in last:
-        return f"How much it may decide alone cannot be promised: {last['why']}"
-    words = RISK_WORDS[last["risk"]].removesuffix(" are")
-    wish = f"at most {words.replace('of these', 'accepted answers')} wrong"
-    if last["labels_needed"] is None:
-        return (
-            f"No share of its answers can be promised to be right: whether {wish} is possible, "
-            "these labels cannot tell."
-        )
-    unit = "groups" if "groups" in last else "labels"
-    return (
-        f"Too few {unit} to guarantee {wish}; about "
-        f"{format_rounded_up(last['labels_needed'])} {unit} would usually be enough."
-    )
-
-
-def _describe_confidence(
-    metrics: Metrics, findings: Sequence[FindingData], test: ClaimsTest | None, calibrated: bool
-) -> str:
-    """Whether its confidence can be read as a probability of being right."""
-    entry = metrics.get("ece")
-    if entry is None or entry["value"] is None:
-        return "Its score is not a probability, so it can rank but not promise."
-    ece = f"ECE {entry['value']:.3f}"
-    if "floor" in entry:
-        ece = f"{ece}, {entry['floor']:.3f} by chance alone"
-    named = [f["name"] for f in findings if f["name"] in MISCALIBRATIONS]
-    if not named:
-        if test is None:
-            return (
-                f"Nothing here contradicts its confidence as a probability of being right ({ece})."
-            )
-        p = test["p"]
-        if p < CLEAR_P:
-            return f"Its confidence is not a probability of being right (p = {p:.3g}; {ece}), without a plain pattern."
-        if p < DOUBTFUL_P:
-            doubt = (
-                f"Its confidence may be off as a probability of being right ({ece}; p = {p:.2g})"
-            )
-            return f"{doubt}; more labels would tell."
-        return f"Nothing here contradicts its confidence as a probability of being right ({ece}; p = {p:.2g})."
-    signed = 0.0
-    if "signed_calibration_error" in metrics:
-        signed = metrics["signed_calibration_error"]["value"] or 0.0
-    if named[0] in ONE_DIRECTION and abs(signed) > 0.002:
-        direction = "more" if signed > 0 else "less"
-        advice = "calibrate it before reading it as a probability"
-        if calibrated:
-            advice = "still so after calibration"
-        return (
-            f"Its confidence claims {abs(signed) * 100:.1f} points {direction} than it delivers on average "
-            f"({ece}); {advice}."
-        )
-    return f"Its confidence is about right on average and off in places ({ece}); see the findings."
-
-
-def find_changes(before: Predictions, after: Predictions) -> list[FindingData]:
-    """What a calibrator did, as report JSON; both hold the same samples in the same order.
-
-    >>> p = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 0])
-    >>> [f["name"] for f in find_changes(p, p)]
-    ['ranking_unchanged']
-    """
-    found = (
-        _find_higher_loss(before, after),
-        _find_ranking_change(before, after),
-        _find_changed_answers(before, after),
-    )
-    return [finding.json() for finding in found if finding is not None]
-
-
-def _find_higher_loss(before: Predictions, after: Predictions) -> Finding | None:
-    """The loss of the corrected predictions is higher, beyond chance."""
-    if before.kind == "confidence" or after.kind == "confidence":
-        name = "correctness_brier"
-        old = (before.confidence - before.correct) ** 2
-        new = (after.confidence - after.correct) ** 2
-    else:
-        name, old, new = "nll", losses.nll(before), losses.nll(after)
-        # A probability of 0 for the true class makes the NLL infinite.
-        if not (np.isfinite(old).all() and np.isfinite(new).all()):
-            name, old, new = "brier", losses.brier(before), losses.brier(after)
-    rise = new - old
-    spread = standard_error(rise, before.group)
-    # Written so that nan counts as chance.
-    is_chance = not rise.mean() > WORSE_Z * spread
-    if is_chance or rise.mean() < 1e-3 * max(float(old.mean()), 1e-9):
-        return None
-    return Finding(
-        name="calibration_made_it_worse",
-        text=(
-            f"Calibration made it worse: {LOSS_WORDS[name]} rose from {old.mean():.4g} to {new.mean():.4g} on "
-            "these data."
-        ),
-        evidence={
-            "loss": name,
-            "before": float(old.mean()),
-            "after": float(new.mean()),
-            "standard_error": spread,
-        },
-        paper="Vemuri 2020, chapter 5",
-    )
-
-
-def _find_ranking_change(before: Predictions, after: Predictions) -> Finding | None:
-    """Whether the order of the samples is another one, and what that does to AURC."""
-    old, new = (
-        Outcomes(p.confidence, correct=p.correct, weight=p.weight, group=p.group)
-        for p in (before, after)
-    )
-    old_aurc = all_metrics.aurc(old.tally())
-    # Ranks, not scores, are compared, so that ties must be the same ties.
-    old_rank = np.unique(before.confidence, return_inverse=True)[1].reshape(-1)
-    new_rank = np.unique(after.confidence, return_inverse=True)[1].reshape(-1)
-    if (old_rank == new_rank).all() and (before.correct == after.correct).all():
-        return Finding(
-            name="ranking_unchanged",
-            text=f"The ranking is unchanged by calibration: AURC stays {old_aurc:.4g}.",
-            evidence={"aurc": old_aurc},
-            paper="Ding et al. 2020, section 4.3",
-        )
-    difference, low, high = paired_difference(all_metrics.aurc, new, old, level=0.99)
-    if low <= 0 <= high:
-        return None
-    better_or_worse = "better" if difference < 0 else "worse"
-    new_aurc = all_metrics.aurc(new.tally())
-    return Finding(
-        name="ranking_changed",
-        text=(
-            f"Calibration changed the ranking for the {better_or_worse}: AURC {old_aurc:.4g} became {new_aurc:.4g} "
-            f"(difference {difference:+.2g}, 99 % interval {low:+.2g} to {high:+.2g})."
-        ),
-        evidence={"difference": difference, "low": low, "high": high},
-        paper="Ding et al. 2020, section 4.3",
-    )
-
-
-def _find_changed_answers(before: Predictions, after: Predictions) -> Finding | None:
-    """Answers that changed, as those of averaged samples do when they are scaled."""
-    if before.kind == "confidence" or after.kind == "confidence":
-        return None
-    n = int((before.prediction != after.prediction).sum())
-    if n == 0:
-        return None
-    old, new = float(before.correct.mean()), float(after.correct.mean())
-    text = (
-        f"{n:,} of {before.n:,} answers changed; accuracy went from {format_percent(old, 2)} to "
-        f"{format_percent(new, 2)}."
-    )
-    paper = "Guo et al. 2017, section 4.2: a temperature of single passes changes no answer, other maps may"
-    if before.samples > 1:
-        text += " Scaling each pass before the mean is taken may change the largest mean."
-        paper = "Laves et al. 2019, section 3 (whose claim does not hold for means)"
-    evidence = {"flips": n, "n": before.n, "accuracy_before": old, "accuracy_after": new}
-    return Finding(name="predictions_flip", text=text, evidence=evidence, paper=paper)

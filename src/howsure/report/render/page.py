@@ -15,7 +15,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from howsure._core import strict_json
-from howsure._core.text import escape_page, make_printable
+from howsure._core.text import escape_page, make_printable, name_class
 from howsure.report.render import curve_pictures, pictures, sections
 from howsure.report.render.pictures import Picture, find_opening, keep_fitting_images, thin_curve
 from howsure.report.render.report_sheet import suggest_steps
@@ -366,7 +366,7 @@ def _build_picture_parts(report: ReportData) -> dict[str, object]:
         "pictures_json": dump_pictures(_drop_none(every)),
     }
     if binary is not None:
-        parts["positive_class"] = sections.name_class(binary["positive_class"])
+        parts["positive_class"] = name_class(binary["positive_class"])
         if "calling" in binary:
             parts["calls_json"] = escape_json(binary["calling"])
     return parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from howsure._core.text import name_class
 from howsure.report.catalogue import PERCENT_NUMBERS
 from howsure.report.render.sentences import (
     ARROWS,
@@ -144,15 +145,6 @@ def build_bands_table(report: ReportData) -> TextTable:
 
 
 # The positive class
-
-
-def name_class(name: str) -> str:
-    """A class in a sentence: a name speaks for itself, a number does not.
-
-    >>> name_class("malignant"), name_class("1")
-    ('malignant', 'class 1')
-    """
-    return f"class {name}" if name.isdigit() else name
 
 
 def build_positive_class_table(binary: Binary | None) -> TextTable | None:
