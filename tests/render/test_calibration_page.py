@@ -68,7 +68,7 @@ def test_nothing_says_calibrate_afterwards_and_pictures_show_both(
             "reliability-adaptive",
         } <= told
         assert told == set(drawn)
-    assert "still so after calibration" in evaluate(weak, before=test).data["verdict"][2]
+    assert "after calibration" in evaluate(weak, before=test).data["verdict"][2]
 
 
 def test_the_command_writes_the_page(

@@ -470,11 +470,11 @@ DOORS: dict[str, tuple[Any, str]] = {
     "unnamed columns": (lambda: hs.evaluate(FRAME), "say which columns hold the probabilities"),
     "y and P": (
         lambda: hs.evaluate([0, 1], [[0.9, 0.1], [0.2, 0.8]]),
-        "write hs.evaluate\\(hs.Predictions.from_probs",
+        "write hs.evaluate\\(probs=P, labels=y\\)",
     ),
     "a tuple": (
         lambda: hs.evaluate(([0, 1], np.eye(2))),
-        "write hs.evaluate\\(hs.Predictions.from_probs",
+        "write hs.evaluate\\(probs=P",
     ),
     "an array": (
         lambda: hs.evaluate(np.eye(2)),

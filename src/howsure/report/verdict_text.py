@@ -304,6 +304,15 @@ def _describe_confidence(report: ReportData, counted: int | None) -> str:
     if binary is not None:
         # Of two classes only the probability of the positive one speaks.
         what, test = name_probability(report), binary.get("calibration_test", test)
+    answers = report.get("calibration_test")
+    if answers is not None and answers.get("errors") == 0 and "expected_errors" in answers:
+        sure = "It is underconfident: no" if answers["p"] <= TEST_LEVEL else "No"
+        expected = format_count(answers["expected_errors"])
+        chance = format_chance(answers.get("no_error_chance", 1.0))
+        return (
+            f"{sure} answer is wrong, where its confidence expects {expected}; if that is true, "
+            f"it happens {chance} ({ece})."
+        )
     if test is not None and test["p"] <= TEST_LEVEL:
         if binary is not None:
             defects = " and ".join(describe_defects(binary))
@@ -324,13 +333,6 @@ def _describe_confidence(report: ReportData, counted: int | None) -> str:
     if test is None:
         why = "the samples carry weights" if counted is None else "single samples are not held"
         return f"Whether {what} can be read as a probability was not tested: {why} ({ece})."
-    answers = report.get("calibration_test", test)
-    if answers.get("errors") == 0 and answers.get("expected_errors") is not None:
-        expected, chance = answers.get("expected_errors", 0.0), answers.get("no_error_chance", 1.0)
-        return (
-            f"No answer is wrong, where its confidence expects {format_count(expected)}; "
-            f"if that is true, it happens {format_chance(chance)} ({ece})."
-        )
     gap = test.get("detectable_gap")
     if gap is None:
         return f"Nothing contradicts {what} as a probability ({ece}; {format_p(test['p'])})."
