@@ -185,34 +185,35 @@ def write_verdict(report: ReportData, counted: int | None) -> list[str]:
     sentences: list[str] = []
     base = report.get("base_rate")
     if base is not None and base["leads"]:
-        sentences.append(_describe_positives(report, base))
-    sentences.append(_describe_accuracy(report, base, counted))
-    sentences.append(_describe_decisions(report))
-    sentences.append(_describe_confidence(report, counted))
+        sentences.append(describe_positives(report, base))
+    sentences.append(describe_accuracy(report, base, counted))
+    sentences.append(describe_decisions(report))
+    sentences.append(describe_confidence(report, counted))
     return sentences
 
 
-def _describe_positives(report: ReportData, base: BaseRate) -> str:
+def describe_positives(report: ReportData, base: BaseRate) -> str:
     """How well the class or the labels are told apart, and how many are missed."""
     positives, missed = base.get("positives", 0), base.get("missed", 0)
-    if report.get("labels") is not None:
+    if "labels" in report:
         what, auc = "Mean AUC of the labels", report["metrics"].get("macro_auroc")
-        cases = "label that is present" if positives == 1 else "labels that are present"
+        one, many = "label that is present", "labels that are present"
     else:
         assert report["binary"] is not None
         name = name_class(report["binary"]["positive_class"])
         what, auc = f"AUC of {name}", report["binary"]["numbers"]["class_auroc"]
-        cases = f"{'case' if positives == 1 else 'cases'} of {name}"
-    if auc is None or auc["value"] is None:
-        lead = f"{what} does not exist here"
-    else:
+        one, many = f"case of {name}", f"cases of {name}"
+    lead = f"{what} does not exist here"
+    if auc is not None and auc["value"] is not None:
         lead = f"{what}: {format_between(auc)}"
-    if not positives:
-        return f"{lead}; there is no {cases.replace('cases', 'case').replace('labels that are', 'label that is')}."
-    return f"{lead}; it misses {missed:,} of {positives:,} {cases} ({format_share(missed / positives)})."
+    if positives == 0:
+        return f"{lead}; there is no {one}."
+    cases = many if positives > 1 else one
+    share = format_share(missed / positives)
+    return f"{lead}; it misses {missed:,} of {positives:,} {cases} ({share})."
 
 
-def _describe_accuracy(report: ReportData, base: BaseRate | None, counted: int | None) -> str:
+def describe_accuracy(report: ReportData, base: BaseRate | None, counted: int | None) -> str:
     """How many answers are right, and what always giving the same one would get."""
     entry = report["metrics"]["accuracy"]
     value = entry["value"] or 0.0
@@ -234,12 +235,14 @@ def _describe_accuracy(report: ReportData, base: BaseRate | None, counted: int |
         said += "."
     groups = report.get("groups")
     if groups is not None and groups < UNSAFE_BELOW_GROUPS:
-        which = "one group" if groups == 1 else f"{groups} groups in this mix"
-        said += f" The limits are for {'this' if groups == 1 else 'these'} {which}."
+        which = f"these {groups} groups in this mix"
+        if groups == 1:
+            which = "this one group"
+        said += f" The limits are for {which}."
     return said
 
 
-def _describe_decisions(report: ReportData) -> str:
+def describe_decisions(report: ReportData) -> str:
     """What may be automated, with its guarantee; or what such a guarantee would take."""
     guarantees = report.get("guarantees", [])
     if not guarantees:
@@ -286,7 +289,7 @@ def _describe_decisions(report: ReportData) -> str:
     return f"Not enough {unit} to guarantee at most {risk} errors; about {needed} would usually be enough."
 
 
-def _describe_confidence(report: ReportData, counted: int | None) -> str:
+def describe_confidence(report: ReportData, counted: int | None) -> str:
     """Whether its confidence can be read as a probability of being right."""
     metrics = report["metrics"]
     entry = metrics.get("ece")
@@ -297,7 +300,9 @@ def _describe_confidence(report: ReportData, counted: int | None) -> str:
     ece = f"ECE {entry['value']:.3f}"
     if "floor" in entry:
         ece += f"; {entry['floor']:.3f} would be chance"
-    still = " after calibration" if report["calibration"] is not None else ""
+    still = ""
+    if report["calibration"] is not None:
+        still = " after calibration"
     test = report.get("calibration_test")
     binary = report["binary"] if report["k"] == 2 else None
     what = "its confidence"
