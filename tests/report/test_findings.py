@@ -282,8 +282,10 @@ def test_few_groups_are_marked_on_screen(rng: np.random.Generator) -> None:
     report = evaluate(drawn(c, c, rng, group=np.arange(200) % 6), ["max_prob"])
     text = " ".join(report.to_text().split())
     assert "200 predictions in 6 groups" in text
-    assert text.count("nly 6 groups, so these limits are unsafe") == 1  # not in every row
-    assert " ".join(report.to_text(full=True).split()).count("nly 6 groups") == 1
+    assert (
+        text.count("or these 6 groups in this mix; rows inside a group taken as independent") == 1
+    )  # not in every row
+    assert " ".join(report.to_text(full=True).split()).count("or these 6 groups in this mix") == 1
 
 
 def test_few_groups_are_marked_once_where_models_are_compared_or_corrected(
@@ -294,15 +296,20 @@ def test_few_groups_are_marked_once_where_models_are_compared_or_corrected(
     one, two = (drawn(c, c, rng, group=group) for _ in range(2))
     compared = " ".join(compare({"one": one, "two": two}).to_text().split())
     assert "2 models on the same 300 samples in 6 groups" in compared
-    assert compared.count("nly 6 groups, so these limits are unsafe") == 1
+    assert (
+        compared.count("or these 6 groups in this mix; rows inside a group taken as independent")
+        == 1
+    )
     corrected = calibration_report(one, two, "platt")
     text = " ".join(corrected.to_text().split())
     assert corrected.to_dict().get("groups") == 6
     assert "judged on 300 predictions in 6 groups" in text
-    assert text.count("nly 6 groups, so these limits are unsafe") == 1
+    assert (
+        text.count("or these 6 groups in this mix; rows inside a group taken as independent") == 1
+    )
     many = calibration_report(one, drawn(c, c, rng, group=np.arange(300) % 20), "platt")
     assert "in 20 groups" in many.to_text()
-    assert "unsafe" not in many.to_text()
+    assert "in this mix" not in many.to_text()
 
 
 def test_chance_alone_stands_beside_a_calibration_error() -> None:

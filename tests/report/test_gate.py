@@ -147,10 +147,12 @@ def test_few_groups_are_said_once(preds: hs.Predictions) -> None:
     verdicts = check(
         grouped, [Limit("accuracy", "min", 0.5), Limit("aurc", "max", 0.5)], against=grouped
     )
-    assert {v.unsafe for v in verdicts} == {"only 6 groups, so these limits are unsafe"}
+    assert {v.unsafe for v in verdicts} == {
+        "for these 6 groups in this mix; rows inside a group taken as independent"
+    }
     screen = StringIO()
     Console(width=200, file=screen).print(build_table(verdicts))
-    assert screen.getvalue().count("only 6 groups") == 1
+    assert screen.getvalue().count("for these 6 groups") == 1
     assert "only 6 groups" in format_verdict(verdicts[0])
 
 

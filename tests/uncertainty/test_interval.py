@@ -5,6 +5,7 @@ giving none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from math import isnan
 from typing import Any
@@ -320,10 +321,6 @@ class TestNone:
         t = hs.tally(np.linspace(0.5, 1, 50), correct=np.arange(50) > 2)
         assert "nothing tells how far the truth is" in self.why(hs.aupr, t)
 
-    def test_one_group(self) -> None:
-        s, c = data(50)
-        assert "one group" in self.why(hs.aurc, hs.Outcomes(s, correct=c, group=np.zeros(50)))
-
     def test_a_metric_of_ones_own_and_a_weighted_tally(self) -> None:
         s, c = data()
         t = hs.tally(s, correct=c, weight=np.linspace(1, 2, len(s)))
@@ -366,14 +363,30 @@ class TestFew:
     def test_one_sample(self) -> None:
         assert hs.interval(hs.accuracy, hs.tally([0.9], correct=[1])) == pytest.approx((0.025, 1))
 
+    def test_limits_of_two_groups_are_those_of_their_rows(self) -> None:
+        """The accuracy of two hospitals had the limits (-1.4, 1)."""
+        right = np.concatenate((np.arange(50) < 28, np.arange(50) < 49))
+        o = hs.Outcomes(np.linspace(0.5, 1, 100), correct=right, group=np.arange(100) // 50)
+        assert hs.interval(hs.accuracy, o) == hs.interval(hs.accuracy, o.tally())
+        own = lambda t: float(t.total)
+        assert hs.interval(own, o) == hs.interval(own, o.tally())
+        one = hs.each_interval([hs.accuracy], replace(o, group=np.zeros(100)))[0]
+        assert one.note == "for this one group; rows inside a group taken as independent"
+        other = replace(o, correct=right[::-1])
+        apart = replace(o, group=None), replace(other, group=None)
+        for metric in (hs.accuracy, hs.aurc, own):
+            assert hs.paired_difference(metric, o, other) == hs.paired_difference(metric, *apart)
+
     def test_few_groups_are_marked(self) -> None:
         s, c = data(90)
         few, many = (
             hs.each_interval([hs.aurc], hs.Outcomes(s, correct=c, group=np.arange(90) % g))[0]
             for g in (9, 10)
         )
-        assert few.note == "only 9 groups, so these limits are unsafe"
-        assert few.low < few.high
+        assert (
+            few.note == "for these 9 groups in this mix; rows inside a group taken as independent"
+        )
+        assert few[:2] == hs.interval(hs.aurc, hs.tally(s, correct=c))
         assert many.note is None
 
 

@@ -22,6 +22,7 @@ from howsure.uncertainty import (
     limits,
     means,
     ranking_limits,
+    sample_case,
 )
 from howsure.uncertainty.calibration_limits import BinCounts
 from howsure.uncertainty.influence import Ranks
@@ -37,6 +38,12 @@ from howsure.uncertainty.sample_case import SampleCase
 
 HALF = 0.025
 Z = stats.norm.ppf(1 - HALF)
+
+
+@pytest.fixture(autouse=True)
+def groups_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recipes of groups are looked at with few of them, which would be taken as rows."""
+    monkeypatch.setattr(sample_case, "UNSAFE_BELOW_GROUPS", 0)
 
 
 def made(

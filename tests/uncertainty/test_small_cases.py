@@ -32,6 +32,7 @@ from howsure.uncertainty import (
     limits,
     means,
     paired,
+    sample_case,
 )
 from howsure.uncertainty.calibration_limits import (
     compute_error_limits,
@@ -62,6 +63,12 @@ RIGHT = RNG.random(50) < SCORE
 WEIGHT = RNG.random(50) * 3 + 0.1
 LOSS = np.round(RNG.random(50) * 2 - 0.5, 2)
 GROUP = RNG.integers(0, 8, 50)
+
+
+@pytest.fixture(autouse=True)
+def groups_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recipes of groups are looked at with few of them, which would be taken as rows."""
+    monkeypatch.setattr(sample_case, "UNSAFE_BELOW_GROUPS", 0)
 
 
 # ---- one set of answers

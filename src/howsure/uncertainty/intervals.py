@@ -27,7 +27,7 @@ from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.bootstrap import DrawStack, draw_pair, draw_rows, draw_units
 from howsure.uncertainty.class_limits import POSITIVE_LIMITS
 from howsure.uncertainty.limits import Interval, compute_limits, describe_infinite, refuse_limits
-from howsure.uncertainty.means import student_quantile, sum_by_unit
+from howsure.uncertainty.means import describe_few_groups, student_quantile, sum_by_unit
 from howsure.uncertainty.paired import (
     compute_difference_limits,
     compute_sample_influence,
@@ -153,6 +153,8 @@ class _MeasuredTable:
     def __init__(self, source: Tally | SetTally | Outcomes, seed: int, map: Map):
         self.source, self.seed, self.map = source, seed, map
         self.case = None if isinstance(source, SetTally) else SampleCase.of(source)
+        if isinstance(source, Outcomes) and self.case is not None and self.case.few_groups:
+            self.source = replace(source, group=None)
         self.stack: DrawStack | None = None
 
     def compute_limits(self, metric: Metric, level: float, value: float | None = None) -> Interval:
@@ -163,7 +165,7 @@ class _MeasuredTable:
             )
         of_positive = POSITIVE_LIMITS.get(unwrap_metric(metric))
         if of_positive is not None and not isinstance(self.source, SetTally):
-            return of_positive(self.source, level)
+            return self._mark(of_positive(self.source, level))
         limits = compute_limits(metric, self.case, (1 - level) / 2, value)
         if limits is not None:
             return limits
@@ -178,9 +180,16 @@ class _MeasuredTable:
         try:
             if self.stack is None:
                 self.stack = self._draw(t)
-            return compute_percentiles(evaluate_draws(metric, self.stack, self.map), level)
+            values = evaluate_draws(metric, self.stack, self.map)
+            return self._mark(compute_percentiles(values, level))
         except InputError as e:
             return refuse_limits(str(e))
+
+    def _mark(self, limits: Interval) -> Interval:
+        """The limits, with a note where groups are few."""
+        if self.case is None or limits.why is not None:
+            return limits
+        return limits._replace(note=describe_few_groups(self.case.few_groups))
 
     def _draw(self, t: Tally) -> DrawStack:
         """Draws of single units only where they differ in more than score and outcome."""
@@ -286,6 +295,8 @@ def each_paired_difference(
         if limits is None:
             stacks = shared if of_left is metric else None
             if stacks is None:
+                if one.few_groups:
+                    left, right = replace(left, group=None), replace(right, group=None)
                 stacks = draw_pair(left, right, seed)
             if of_left is metric:
                 shared = stacks

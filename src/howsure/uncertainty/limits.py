@@ -160,8 +160,6 @@ def compute_limits(
         value = metric(case.tally)
     if not isfinite(value):
         return refuse_limits(describe_infinite(value))
-    if case.groups == 1:
-        return refuse_limits("all samples belong to one group, so nothing tells how groups differ")
     task = LimitsTask(
         metric=unwrap_metric(metric), options=options(metric), case=case, value=value, half=half
     )
@@ -170,7 +168,7 @@ def compute_limits(
         return refuse_limits(limits)
 
     # What makes limits hold less often than they say is measured in docs/intervals.md.
-    note = describe_few_groups(case.groups)
+    note = describe_few_groups(case.few_groups)
     if case.n < UNSAFE_BELOW_GROUPS and not case.tally.zero_one:
         note = f"only {case.n:g} samples, so these limits are unsafe"
     # What calibrated claims would show; over- and under-confidence have half of it each.

@@ -21,7 +21,9 @@ from howsure._core.indices import count_values
 
 Limits: TypeAlias = tuple[float, float]
 
-UNSAFE_BELOW_GROUPS = 10  # with fewer groups limits are unsafe, and are marked so
+# Fewer groups cannot tell how groups differ: limits are about these groups, and are marked so. Means
+# of fewer losses are unsafe, and are marked so.
+UNSAFE_BELOW_GROUPS = 10
 
 
 def student_quantile(df: float, half: float) -> float:
@@ -110,14 +112,17 @@ def cover_both_limits(one: Limits, other: Limits) -> Limits:
 
 
 def describe_few_groups(groups: int | None) -> str | None:
-    """What is said of limits from so few groups that they are unsafe.
+    """What is said of limits where groups are so few that rows are taken as independent.
 
     >>> describe_few_groups(6)
-    'only 6 groups, so these limits are unsafe'
+    'for these 6 groups in this mix; rows inside a group taken as independent'
     """
     if groups is None or groups >= UNSAFE_BELOW_GROUPS:
         return None
-    return f"only {groups} groups, so these limits are unsafe"
+    which = f"these {groups} groups in this mix"
+    if groups == 1:
+        which = "this one group"
+    return f"for {which}; rows inside a group taken as independent"
 
 
 @frozen(eq=False)

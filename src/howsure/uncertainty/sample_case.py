@@ -5,6 +5,7 @@ partner need them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.calibration_limits import BinCounts
 from howsure.uncertainty.influence import ClaimLoss, GapSign, Influence, Ranks, RowInfluence
 from howsure.uncertainty.means import (
+    UNSAFE_BELOW_GROUPS,
     DecidingUnits,
     Units,
     compute_group_design,
@@ -40,14 +42,23 @@ class BinSums(NamedTuple):
     low: Floats
 
 
+def count_few_groups(o: Outcomes) -> int | None:
+    """How many groups there are, where they are too few to tell how groups differ; else None."""
+    if o.group is None:
+        return None
+    groups = len(np.unique(o.group))
+    return groups if groups < UNSAFE_BELOW_GROUPS else None
+
+
 @frozen(eq=False)
 class SampleCase:
     """A tally; with `outcomes`, which it is the tally of, where samples belong to groups or are
-    paired.
+    paired. `few_groups` is how many groups there were, where they are too few to count as groups.
     """
 
     tally: Tally
     outcomes: Outcomes | None = None
+    few_groups: int | None = None
 
     @classmethod
     def of(cls, source: Tally | Outcomes, *, singly: bool = False) -> SampleCase:
@@ -58,11 +69,16 @@ class SampleCase:
         """
         if is_tally(source):
             return cls(source)
+        few = count_few_groups(source)
+        tally = source.tally()
+        if few is not None:
+            source = replace(source, group=None)
         if not singly and source.group is None and source.loss is None:
-            return cls(source.tally())
+            return cls(tally, few_groups=few)
         if source.weight is not None and not source.weight.all():
             source = source[source.weight > 0]
-        return cls(tally=source.tally(), outcomes=source)
+            tally = source.tally()
+        return cls(tally=tally, outcomes=source, few_groups=few)
 
     @property
     def n(self) -> float:
