@@ -12,7 +12,7 @@ import pytest
 from howsure import Predictions, compare, evaluate, monitor
 
 DASH = re.compile(r"(?<!\S)–(?!\S)")
-FEW = "only 5 groups, so these limits are unsafe"
+FEW = "for these 5 groups in this mix; rows inside a group taken as independent"
 
 
 def made(n: int = 300, k: int = 3, group: np.ndarray | None = None) -> Predictions:

@@ -153,7 +153,7 @@ def test_few_groups_are_said_once(preds: hs.Predictions) -> None:
     screen = StringIO()
     Console(width=200, file=screen).print(build_table(verdicts))
     assert screen.getvalue().count("for these 6 groups") == 1
-    assert "only 6 groups" in format_verdict(verdicts[0])
+    assert "for these 6 groups" in format_verdict(verdicts[0])
 
 
 @pytest.mark.parametrize(
