@@ -74,6 +74,8 @@ def commands() -> dict[str, list[str]]:
     loans = [
         "--name",
         "probs=y_pred_proba",
+        "--answers",
+        "argmax",
         "--name",
         "labels=repaid",
         "--name",

@@ -222,6 +222,7 @@ def test_help_is_short_and_lists_reading_options_last(command: str, howsure: Cal
             "--drop-outside",
             "--multilabel",
             "--sums-to-one",
+            "--answers",
         ]
 
 

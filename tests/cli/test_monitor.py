@@ -203,7 +203,7 @@ def test_census_gives_no_alarm_and_holds():
 def test_car_loans_alarm_from_the_fifth_chunk_on():
     run = howsure("monitor", MONTHS / "car_loan_reference.csv.gz", MONTHS / "car_loan_analysis.csv.gz",
                   "--name", "probs=y_pred_proba", "--name", "labels=repaid", "--name", "prediction=y_pred",
-                  "--chunk", "5000", "--max-drop", "0.015", "--json")  # fmt: skip
+                  "--chunk", "5000", "--max-drop", "0.015", "--answers", "argmax", "--json")  # fmt: skip
     assert run.returncode == 1, run.stderr
     assert [limit["passed"] for limit in json.loads(run.stdout)["limits"]] == [True] * 5 + [
         False

@@ -19,7 +19,7 @@ from howsure.cli.input_output import InputPath, OutputPath, PathCommand
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
-    from howsure.predictions.read_options import NoAnswer, ReadOptions
+    from howsure.predictions.read_options import Answers, NoAnswer, ReadOptions
     from howsure.report.report import Report
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,6 +35,7 @@ READING_OPTIONS = (
     "drop_outside",
     "multilabel",
     "sums_to_one",
+    "answers",
 )
 # Of mallopt(3): two parameters, and the largest threshold that it takes.
 TRIM_THRESHOLD, MMAP_THRESHOLD, LARGEST_MMAP_THRESHOLD = -1, -3, 1 << 25
@@ -158,6 +159,12 @@ READING_PARAMETERS = [
         is_flag=True,
         help="With --multilabel: rows that sum to 1 are meant.",
     ),
+    click.option(
+        "--answers",
+        cls=ReadingOption,
+        type=click.Choice(["file", "argmax"]),
+        help="Where the file's answers are not the most probable classes: which count.",
+    ),
 ]
 
 
@@ -179,6 +186,7 @@ def add_reading_options(f: Callable[..., Any]) -> Callable[..., Any]:
         drop_outside: bool,
         multilabel: bool,
         sums_to_one: bool,
+        answers: Answers | None,
         **others: Any,
     ) -> Any:
         from howsure.predictions.read_options import ReadOptions
@@ -194,6 +202,7 @@ def add_reading_options(f: Callable[..., Any]) -> Callable[..., Any]:
             drop_outside=drop_outside,
             multilabel=multilabel,
             sums_to_one=sums_to_one,
+            answers=answers,
         )
         return f(*args, options=options, **others)
 

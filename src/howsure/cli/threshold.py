@@ -190,7 +190,12 @@ def command(
             policy = replace(policy, by="image", keys=keys, thresholds=(policy.threshold,))
         data = plan(policy, choose, preds, test=test)
     if preds.receipt is not None:
-        options = replace(options, kind=preds.receipt.kind)
+        kind = preds.receipt.kind
+        options = replace(options, kind=kind)
+        if preds.receipt.of_class_1 and preds.class_names is not None:
+            # Without labels nothing would say which class the one column is of.
+            own = {kind: preds.receipt.columns[kind][0], "classes": ",".join(preds.class_names)}
+            options = replace(options, names={**own, **options.names})
     policy = replace(policy, read=options)
     _write_states(policy, preds, out, extras, quiet)
     if as_json:

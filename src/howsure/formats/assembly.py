@@ -14,6 +14,7 @@ from howsure._core.indices import repeat_values
 from howsure.formats.column_names import ATTRIBUTE
 from howsure.formats.fields import Fields, concat_arrays, from_logprob, same_answer
 from howsure.predictions import Predictions
+from howsure.predictions.class_labels import number_classes
 from howsure.predictions.input_shapes import concat_layouts, lay_out_units
 from howsure.predictions.predictions import GivenColumns
 from howsure.predictions.read_options import ReadOptions
@@ -54,7 +55,11 @@ def build_predictions(data: Fields, options: ReadOptions, *, first_image: int = 
             return replace(preds, unanswered=data.unanswered)
         flat = flatten_pixels(data, first_image)
         _check_ids(flat.arrays.get("ids"))
-        preds = replace(_build_plain(flat, options), unanswered=data.unanswered)
+        preds = _build_plain(flat, options)
+        answers = flat.arrays.get("prediction")
+        if answers is not None and preds.kind != "confidence" and options.answers != "argmax":
+            preds = take_answers(preds, answers, flat.arrays.get("count"), options)
+        preds = replace(preds, unanswered=data.unanswered)
         if flat is data:
             return preds
         shape = _find_image_shape(data) or (1,)
@@ -62,6 +67,48 @@ def build_predictions(data: Fields, options: ReadOptions, *, first_image: int = 
         return replace(preds, layout=layout)
     except InputError as e:
         raise locate_error(e, data) from None
+
+
+def take_answers(
+    preds: Predictions, given: Array, count: Array | None, options: ReadOptions
+) -> Predictions:
+    """Predictions whose own answers stand beside the numbers of all classes.
+
+    Refused where an answer is not the most probable class, ties apart; `answers="file"` takes the
+    answers of the file, each with the probability that the file gives it.
+    """
+    answer = number_classes(given, int(preds.values.shape[-1]), preds.class_names, "prediction")
+    if count is not None:
+        answer = repeat_values(answer, checks.counts(count, len(answer)))
+    checks.same_length(answer, "prediction", preds.n, preds.kind)
+    rows = np.arange(preds.n)
+    values = preds.values if preds.values.ndim == 2 else preds.probs
+    if options.answers == "file":
+        return Predictions.from_confidence(
+            preds.probs[rows, answer].clip(0.0, 1.0),
+            prediction=answer,
+            labels=preds.known_labels,
+            k=preds.k,
+            ids=preds.ids,
+            group=preds.group,
+            weight=preds.weight,
+            class_names=preds.class_names,
+            attributes=preds.attributes,
+        )
+    differ = values[rows, answer] < values.max(axis=1)
+    if not differ.any():
+        return preds
+    i = checks.find_first(differ)
+    names = preds.class_names or tuple(map(str, range(values.shape[1])))
+    best = names[int(values[i].argmax())]
+    raise InputError(
+        "prediction",
+        row=None if count is not None else i,
+        got=f"is {names[int(answer[i])]!r}, the most probable class is {best!r} "
+        f"({int(differ.sum()):,} of {preds.n:,} rows differ)",
+        need="say which answers count: ReadOptions(answers='file') or 'argmax'",
+        hint="of a command, --answers file or --answers argmax",
+    )
 
 
 def locate_error(error: InputError, data: Fields) -> InputError:
@@ -131,6 +178,7 @@ def _collect_extras(arrays: dict[str, Array]) -> GivenColumns:
         ids=arrays.get("ids"),
         group=arrays.get("group"),
         weight=arrays.get("weight"),
+        count=arrays.get("count"),
         attributes=attributes or None,
     )
 

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from howsure._core.checks import Floats, InputError
+from howsure._core.text import is_count
 from howsure.formats.cells import replace_commas_of_numbers
 from howsure.formats.contents import Contents, FileEntry
 from howsure.predictions.class_labels import (
@@ -29,7 +30,8 @@ Plan: TypeAlias = dict[str, tuple[str, ...]]  # part → names of the entries th
 SAMPLES = ("mc_logits", "mc_probs")
 VECTORS = ("logits", "probs", "logprobs", *SAMPLES)  # parts with a number for each class
 VALUES = ("logits", "probs", "logprobs", "confidence", "logprob", "samples")
-NUMBERS = (*VECTORS, "confidence", "logprob", "weight", "correct", "grade", "loss")
+NUMBERS = (*VECTORS, "confidence", "logprob", "weight", "count", "correct", "grade", "loss")
+POSITIVE_ENDS = ("yes", "true", "positive", "pos", "1.0")  # of a column that stands alone
 CLASSES = "classes"  # among names: what the classes are called, in their order
 PARTS = (*COLUMN_ALIASES, *SAMPLES, CLASSES)
 ATTRIBUTE = "attribute "  # before the name of a further column
@@ -239,9 +241,36 @@ def _plan_class_columns(contents: Contents) -> Plan:
     plan: Plan = {}
     for prefix, part in CLASS_COLUMN_STARTS.items():
         names = [name for name in contents.entries if name.strip().lower().startswith(prefix)]
-        if names and part not in plan:
+        if not names or part in plan:
+            continue
+        # A column that stands alone is that of class 1 by its end, or where it is one of the labels:
+        # prob_correct is something else.
+        end = names[0].strip()[len(prefix) :]
+        fits = len(names) > 1 or end.lower() in POSITIVE_ENDS or is_count(end)
+        for name in contents.entries:
+            known = _find_table_part(name.strip().lower())
+            if not fits and known is not None and known[1] == "labels":
+                fits = end in _list_texts(contents.entries[name])
+        if fits:
             plan[part] = _order_by_number(names, prefix, contents)
     return plan
+
+
+def infer_two_classes(column: str, labels: Iterable[object]) -> tuple[str, ...] | None:
+    """The classes where one column, such as prob_ill, is that of one of two labels: the other one
+    first.
+
+    >>> infer_two_classes("prob_ill", ["ill", "well", "ill"])
+    ('well', 'ill')
+    """
+    plain = column.strip()
+    seen = {str(label).strip() for label in labels}
+    for prefix in CLASS_COLUMN_STARTS:
+        end = plain[len(prefix) :]
+        if plain.lower().startswith(prefix) and end in seen and len(seen) == 2:
+            (other,) = seen - {end}
+            return other, end
+    return None
 
 
 def _plan_label_columns(contents: Contents) -> Plan:
@@ -505,6 +534,11 @@ def suggest_names(contents: Contents) -> str:
     if not shares:
         return ""
     short = [name[:NAME_LETTERS] for name in shares]
+    total = sum(numbers[name] for name in shares)
+    if len(shares) > 1 and np.allclose(total, 1, atol=ROW_SUM_SLACK):
+        together = quote(f"probs={','.join(shares)}")
+        if len(together) <= CLASS_LIST_LETTERS:
+            return f"{', '.join(map(repr, short))} sum to 1 in every row: try --name {together}"
     listed = ", ".join(map(repr, short[:LISTED_COLUMNS]))
     verb = "holds" if len(short) == 1 else "hold"
     probs = quote(f"probs={short[0]}")

@@ -24,6 +24,7 @@ from howsure.formats.column_names import (
     Plan,
     get_given_classes,
     infer_classes,
+    infer_two_classes,
     make_no_split_error,
     make_several_splits_error,
     plan_wanted,
@@ -33,12 +34,14 @@ from howsure.predictions.input_shapes import Unanswered
 from howsure.predictions.predictions import describe_outside
 from howsure.predictions.read_options import ReadOptions
 
+MOSTLY_SHARES = 0.99  # of a confidence: so many values of at most 1 are no percentages
 NO_ANSWER_REASONS = ("unparseable", "refused", "missing")
 MAX_COLUMNS_WITH_GAPS = 20  # more columns with empty values than this: the table is given up
 PARSERS: dict[str, Callable[[TextColumn], Array]] = {
     "confidence": cells.parse_confidences,
     "logprob": cells.parse_numbers,
     "weight": cells.parse_numbers,
+    "count": cells.parse_numbers,
     "correct": cells.parse_truths,
     "grade": cells.parse_numbers,
     "loss": cells.parse_numbers,
@@ -119,6 +122,10 @@ def _find_classes(
         if one.names:
             return one.names
     for part, columns in plan.items():
+        if part in VECTORS and len(columns) == 1 and contents.table and "labels" in loaded:
+            labels = loaded["labels"].array
+            if labels.dtype.kind in "UO":
+                return infer_two_classes(columns[0], labels.tolist())
         if part in VECTORS:
             return infer_classes(columns)
     return None
@@ -369,6 +376,13 @@ def select_answers(data: Fields, options: ReadOptions) -> Fields:
     """
     if options.percent:
         data = convert_percent(data)
+        share = data.arrays["confidence"]
+        # 99 in 100 such values would be below one percent: they are shares already.
+        if (share <= 0.01).mean() >= MOSTLY_SHARES and share.max() > 0:
+            got = f"has {int((share > 0.01).sum()):,} of {len(share):,} values above 1"
+            need = "so it is not in percent"
+            hint = "leave out percent (--percent); --drop-outside leaves out the others"
+            raise InputError("confidence", where=data.path.name, got=got, need=need, hint=hint)
     arrays = dict(data.arrays)
     value = arrays[data.kind]
     if options.drop_outside and data.kind == "confidence":
@@ -398,17 +412,22 @@ def select_answers(data: Fields, options: ReadOptions) -> Fields:
         keep &= ~silent
 
     unstated = missing & ~silent  # answers without a confidence
+    times = np.ones(len(value))
+    if "count" in arrays:
+        times = checks.counts(arrays["count"], len(value)).astype(np.float64)
     right = arrays.get("correct", arrays.get("grade"))
     unstated_right = 0.0
     if right is not None:
-        unstated_right = float(np.asarray(right, dtype=np.float64)[unstated].sum())
-    counts = {reason: int(((reasons == reason) & ~keep).sum()) for reason in NO_ANSWER_REASONS}
+        unstated_right = float((np.asarray(right, dtype=np.float64) * times)[unstated].sum())
+    counts: dict[str, int] = {}
+    for reason in NO_ANSWER_REASONS:
+        counts[reason] = int(times[(reasons == reason) & ~keep].sum())
     return replace(
         data,
         arrays={part: a[keep] for part, a in arrays.items()},
         lines=None if data.lines is None else data.lines[keep],
         unanswered=Unanswered(
-            **counts, unstated=int(unstated.sum()), unstated_right=unstated_right
+            **counts, unstated=int(times[unstated].sum()), unstated_right=unstated_right
         ),
     )
 

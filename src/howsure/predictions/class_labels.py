@@ -44,6 +44,7 @@ COLUMN_ALIASES = {
     "no_answer": ("no_answer",),
     "ids": ("ids", "id", "idx"),
     "weight": ("weight", "weights", "sample_weight"),
+    "count": ("count",),
     "group": ("group", "groups"),
     "images": ("image_ids",),
     "class_names": ("class_names", "classes", "label_names"),

@@ -29,7 +29,7 @@ from howsure.predictions.predictions import Predictions
 
 ColumnNames: TypeAlias = Mapping[str, str | Sequence[str]]  # by the part that columns play
 VALUE_PARTS = ("probs", "logits", "confidence")
-OTHER_PARTS = ("labels", "correct", "prediction", "ids", "group", "weight")
+OTHER_PARTS = ("labels", "correct", "prediction", "ids", "group", "weight", "count")
 COLUMNS_SHOWN = 12  # names of columns that an error lists
 KNOWN_CLASSES_SHOWN = 6
 

@@ -388,8 +388,8 @@ class Predictions:
 
         Each argument is the name of a column; those not given are found by the names that files
         use: `prob_well`, `prob_ill` (or one column of lists `probs`), `logit_…`, `confidence`,
-        `label`, `correct`, `prediction`, `id`, `group`, `weight`. `probs="risk"` is the probability
-        of class 1. All other columns are kept for slices. `multilabel=True` reads many labels per
+        `label`, `correct`, `prediction`, `id`, `group`, `weight`, `count`. `probs="risk"` is the
+        probability of class 1. All other columns are kept for slices. `multilabel=True` reads many labels per
         case, as `from_multilabel` does: each `prob_cat` has its `label_cat` of 0 and 1, or `label`
         names the columns in the order of `probs`; `class_names` are the names of the labels.
 
@@ -421,6 +421,7 @@ class Predictions:
             "ids": t.get("ids"),
             "group": t.get("group"),
             "weight": t.get("weight"),
+            "count": t.get("count"),
             "attributes": t.rest,
         }
         if multilabel:
@@ -693,7 +694,8 @@ def describe_outside(c: Array, bad: Bools) -> InputError:
         furthest = f", the furthest {c[far]:.10g} in row {far}" if far != i else ""
         got += f" ({n:,} such values{furthest})"
     way = "Repair or leave out such rows (--drop-outside)"
-    if (c >= 0).all() and (c <= 100).all():
+    most = len(c) > 1 and 2 * int((c > 1).sum()) > len(c)
+    if most and (c >= 0).all() and (c <= 100).all():
         way = "Divide percentages by 100 (--percent)"
     return InputError(
         "confidence",

@@ -13,6 +13,7 @@ from howsure._core.frozen import frozen
 
 Names: TypeAlias = Mapping[str, str | Sequence[str]]  # part → the column or columns that play it
 NoAnswer: TypeAlias = Literal["apart", "wrong"]
+Answers: TypeAlias = Literal["file", "argmax"]
 
 # What a file may hold beside the values themselves.
 PARTS_BESIDE_VALUES = (
@@ -24,6 +25,7 @@ PARTS_BESIDE_VALUES = (
     "no_answer",
     "ids",
     "weight",
+    "count",
     "group",
     "images",
     "split",
@@ -42,6 +44,7 @@ class ReadOptions:
     values. `narrow` keeps numbers of a text file as float32 or float16 where none of them changes.
     `image_score` puts pixels together to images with this score. `kind` is the part that must hold
     the values, such as `probs`: a policy stores it, so that nothing else is decided by it.
+    `answers` says which count where a file's own answers are not the most probable ones.
 
     >>> ReadOptions(split="test", names={"probs": ["cat", "dog"]}).names
     {'probs': ('cat', 'dog')}
@@ -62,6 +65,7 @@ class ReadOptions:
     narrow: bool = True
     image_score: str | None = None
     kind: str | None = None
+    answers: Answers | None = None
 
     def __post_init__(self) -> None:
         # Lists become tuples, so that options read back from JSON equal those that were stored.
