@@ -157,8 +157,9 @@ def test_labels_without_a_column_of_labels_are_refused(files, tmp_path):
     (tmp_path / "came.csv").write_text("id,truth,when\n1-0,1,2\n")
     run = howsure("monitor", files["past"], files["may"], "--labels", tmp_path / "came.csv")
     assert run.returncode == 2
-    assert "has the columns id, truth, when; a column of labels is needed" in " ".join(
-        run.stderr.split()
+    assert (
+        "has no column of labels (it has 'id', 'truth', 'when'); name it with --name"
+        in " ".join(run.stderr.split())
     )
 
 

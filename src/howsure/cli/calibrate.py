@@ -14,6 +14,7 @@ from howsure._core.checks import InputError
 from howsure.cli.common import (
     ReadingCommand,
     add_interval_options,
+    add_label_options,
     add_reading_options,
     find_writer,
     format_reading_call,
@@ -91,6 +92,7 @@ CHOICE_CRITERIA = ["nll", "ece", "aece", "aurc"]
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @add_reading_options
+@add_label_options
 @add_interval_options
 def command(
     fit: Sequence[str],

@@ -17,6 +17,7 @@ from howsure.cli.common import (
     FILES,
     ReadingCommand,
     add_interval_options,
+    add_label_options,
     add_reading_options,
     note,
     read_files,
@@ -73,6 +74,7 @@ class CheckCommand(ReadingCommand):
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @add_reading_options
+@add_label_options
 @add_interval_options
 @click.pass_context
 def command(

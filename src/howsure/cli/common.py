@@ -46,6 +46,7 @@ FILES = click.argument("files", nargs=-1, required=True, type=InputPath(), metav
 
 
 RECEIPTS = "howsure.receipts"  # in the context of a command: what files were taken for
+LABELS = "howsure.labels"  # ... and the file of labels with the column to join by
 
 
 class ReadingOption(click.Option):
@@ -209,6 +210,42 @@ def add_reading_options(f: Callable[..., Any]) -> Callable[..., Any]:
     return add_options(run, READING_PARAMETERS)
 
 
+def add_label_options(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of commands that need labels, which may stand in a file of their own; `read_files`
+    joins them.
+    """
+
+    @wraps(f)
+    def run(*args: Any, labels: str | None, join: str, **others: Any) -> Any:
+        if labels is not None:
+            click.get_current_context().meta[LABELS] = (labels, join)
+        return f(*args, **others)
+
+    options = [
+        click.option(
+            "--labels",
+            cls=ReadingOption,
+            type=InputPath(),
+            help="A file with the labels, where FILE has none; joined by ids.",
+        ),
+        click.option(
+            "--join",
+            cls=ReadingOption,
+            default="id",
+            show_default=True,
+            metavar="COLUMN",
+            help="The column of ids, or OURS=THEIRS where --labels call it differently.",
+        ),
+    ]
+    return add_options(run, options)
+
+
+def get_label_file() -> tuple[str, str] | None:
+    """The file of --labels and the column to join by, where the command was given one."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(LABELS)
+
+
 def add_output_options(f: F) -> F:
     """Options that say how a result is shown."""
     options = [
@@ -271,8 +308,13 @@ def read_files(
     reuse_memory()
     quiet = not announce or is_quiet()
     with show_spinner(f"reading {', '.join(Path(f).name for f in files)}"):
+        labels, join = get_label_file() or (None, "id")
         preds = read(
-            list(files), options=options, tell=lambda line: note(f"howsure: {line}", quiet)
+            list(files),
+            options=options,
+            labels=labels,
+            join=join,
+            tell=lambda line: note(f"howsure: {line}", quiet),
         )
     if preds.receipt is not None:
         remember_receipt(str(preds.receipt))
@@ -432,4 +474,9 @@ def format_reading_call(files: Sequence[str], options: ReadOptions) -> str:
             words.append(option)
         elif value != getattr(type(options), field):  # a field keeps its default on the class
             words += [option, value]
+    labels = get_label_file()
+    if labels is not None:
+        words += ["--labels", labels[0]]
+        if labels[1] != "id":
+            words += ["--join", labels[1]]
     return shlex.join(words)

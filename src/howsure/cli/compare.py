@@ -13,6 +13,7 @@ from howsure.cli.common import (
     FILES,
     ReadingCommand,
     add_interval_options,
+    add_label_options,
     add_output_options,
     add_reading_options,
     find_writer,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 )
 @click.option("--common", is_flag=True, help="Compare on the ids that all files share.")
 @add_reading_options
+@add_label_options
 @add_interval_options
 @add_output_options
 def command(

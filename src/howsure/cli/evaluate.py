@@ -22,11 +22,13 @@ from howsure.cli.common import (
     FILES,
     ReadingCommand,
     add_interval_options,
+    add_label_options,
     add_options,
     add_output_options,
     add_reading_options,
     format_reading_call,
     get_command_line,
+    get_label_file,
     is_quiet,
     list_targets,
     note,
@@ -185,6 +187,7 @@ def add_stream_options(f: Callable[..., Any]) -> Callable[..., Any]:
     help="One picture per sample (.npy), for thumbnails in the HTML report.",
 )
 @add_reading_options
+@add_label_options
 @add_stream_options
 @add_interval_options
 @add_output_options
@@ -235,6 +238,8 @@ def command(
         memory_options.append("--calibrator")
     if images:
         memory_options.append("--images")
+    if get_label_file() is not None:
+        memory_options.append("--labels")
     asked: dict[str, Any] = {
         "level": level,
         "seed": seed,

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from howsure.predictions import Predictions, Unanswered
     from howsure.predictions.read_options import ReadOptions
 
-LABEL_COLUMNS = ("label", "labels", "y", "target", "targets")
 NO_ANSWER_WORDS = ("unparseable", "refused", "missing")
 
 
@@ -45,11 +44,11 @@ NO_ANSWER_WORDS = ("unparseable", "refused", "missing")
     "--labels", type=InputPath(), help="Labels that have come since: a file with ids and labels."
 )
 @click.option(
-    "--on",
-    "on",
+    "--join",
     default="id",
     show_default=True,
-    help="The column of ids by which --labels are joined.",
+    metavar="COLUMN",
+    help="The column of ids by which --labels are joined, or OURS=THEIRS.",
 )
 @click.option("--by", help="Also estimate by this column (hospital, device, …).")
 @click.option("--month", help="NEW is one file: months are the values of this column.")
@@ -77,7 +76,7 @@ def command(
     files: Sequence[str],
     policy: str | None,
     labels: str | None,
-    on: str,
+    join: str,
     by: str | None,
     month: str | None,
     chunk: int | None,
@@ -100,17 +99,22 @@ def command(
     Examples:
       howsure monitor val.npz march.npz
       howsure monitor val.csv march.csv april.csv --policy policy.json --max-drop 0.02
-      howsure monitor val.csv march.csv --labels came.csv --on id --by hospital --html march.html
+      howsure monitor val.csv march.csv --labels came.csv --join id --by hospital --html march.html
       howsure monitor val.parquet year.parquet --month month --json
     """
     from howsure.report.monitoring import monitor
 
     targets = list_targets(out, html)
     past = read_files([reference], options, labelled=False)
-    months = _read_months(files, options, by=by, month=month, chunk=chunk)
+    ids, new_options = join.partition("=")[0].strip(), options
+    if labels is not None and ids != "id" and "ids" not in options.names:
+        new_options = options.with_names(ids=ids)
+    months = _read_months(files, new_options, by=by, month=month, chunk=chunk)
     known = None
     if labels is not None:
-        known = _read_labels(labels, on, options.get_column("labels"))
+        from howsure.formats.label_files import read_label_file
+
+        known = read_label_file(labels, join, options.get_column("labels")).by_id
     past_slices = None
     if by is not None:
         past_slices = FileRows.of(reference, past, options).answered(by)
@@ -311,34 +315,3 @@ def _find_months(rows: FileRows, month: str | None, chunk: int | None) -> dict[s
     if all(name[:1].isdigit() for name in names):
         names.sort(key=order)
     return {name: value == name for name in names}
-
-
-def _read_labels(path: str, on: str, label: str | None) -> dict[str, str]:
-    """Labels by id."""
-    from howsure.formats import read_column
-    from howsure.formats.files import list_columns
-
-    columns = list_columns(path)
-    others = [name for name in columns if name != on]
-    if label not in others:
-        # By its usual name, else the only column beside the ids.
-        usual = [name for name in others if name in LABEL_COLUMNS]
-        if not usual and len(others) == 1:
-            usual = others
-        label = next(iter(usual), None)
-    if label is None:
-        raise InputError(
-            Path(path).name,
-            got=f"has the columns {', '.join(columns)}",
-            need="a column of labels is needed",
-            hint="name it with --name labels=COLUMN",
-        )
-    ids, labels = read_column(path, on), read_column(path, label)
-    known = dict(zip(ids, labels, strict=True))
-    if len(known) < len(ids):
-        raise InputError(
-            Path(path).name,
-            got=f"has {len(ids) - len(known):,} ids more than once",
-            need="one label each",
-        )
-    return known

@@ -18,6 +18,7 @@ from howsure._core.frozen import frozen
 from howsure.cli.common import (
     FILES,
     ReadingCommand,
+    add_label_options,
     add_options,
     add_reading_options,
     note,
@@ -112,6 +113,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @add_reading_options
+@add_label_options
 def command(
     files: Sequence[str], score: str, loss: str | None, image_score: str | None, by: Any, minimum: int,
     calibrator: str | None, on: str | None, on_split: str | None, out: str | None, drift: str | None,

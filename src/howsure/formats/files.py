@@ -258,6 +258,8 @@ def read(
     multilabel: bool = False,
     sums_to_one: bool = False,
     options: ReadOptions | None = None,
+    labels: PathLike | None = None,
+    join: str = "id",
     tell: Callable[[str], None] | None = None,
 ) -> Predictions:
     """The predictions of a file, or of several files as one data set. The format follows from the
@@ -281,7 +283,9 @@ def read(
     the same shape, 0 or 1 (tables: `prob_cat, …` with `label_cat, …`); `sums_to_one=True` says that
     rows which sum to 1 are meant.
 
-    `options=ReadOptions(...)` says all of this in one value, in place of the keywords.
+    `options=ReadOptions(...)` says all of this in one value, in place of the keywords. `labels` is a
+    file with the labels, where the predictions have none: both are joined by the column `join`, or
+    by `join="item_id=id"` where the predictions and the labels call it differently.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "a.csv"
@@ -304,6 +308,11 @@ def read(
     )
     asked = choose_options(options, keywords)
     files = _list_files(paths)
+    truth = None
+    if labels is not None:
+        from howsure.formats.label_files import read_label_file
+
+        truth = read_label_file(Path(labels), join, asked.get_column("labels"))
     parts: list[Predictions] = []
     images = 0
     for path in files:
@@ -311,6 +320,8 @@ def read(
         receipt: Receipt | None = None
         loaded: list[Fields] = []
         for run in runs:
+            if truth is not None:
+                run = truth.join_to(run)
             receipt = receipt or build_receipt(run, resolved)
             loaded.append(load_fields(run, resolved))
         data = select_file(loaded, resolved)
