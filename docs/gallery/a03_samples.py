@@ -13,4 +13,4 @@ passes = 2 * np.eye(3)[labels] + rng.standard_normal((8, 500, 3))
 preds = hs.Predictions.from_samples(logits=passes, labels=labels)
 for name in ("max_prob", "mutual_information"):
     t = hs.tally(getattr(hs.scores, name)(preds), correct=preds.correct)
-    print(f"{name}: AUROC of finding errors {hs.auroc(t):.3f}")
+    print(f"{name}: AUROC of spotting errors {hs.auroc(t):.3f}")

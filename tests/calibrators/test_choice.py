@@ -253,7 +253,7 @@ def test_report_says_better():
     report = hs.calibration_report(answers(scale=3.0), answers(scale=3.0, seed=1), "temperature")
     verdicts = {c.metric: c.verdict for c in report.changes}
     assert verdicts["nll"] == verdicts["ece"] == "better"
-    assert verdicts["accuracy"] == "same"
+    assert verdicts["accuracy"] == "unchanged"
     assert all(
         "made uce worse" in note for note in report.notes
     )  # honest confidence and honest entropy differ
@@ -267,7 +267,7 @@ def test_an_order_that_stays_is_not_called_worse():
     c = rng.beta(8, 1, 5000)
     before = Predictions.from_confidence(c, rng.random(5000) < c**2)
     report = hs.calibration_report(before, before, "platt")
-    assert {x.metric: x.verdict for x in report.changes}["aurc"] == "same"
+    assert {x.metric: x.verdict for x in report.changes}["aurc"] == "unchanged"
     assert "ranking_unchanged" in [f["name"] for f in report.findings]
 
 
@@ -293,7 +293,7 @@ def test_report_says_when_it_does_harm():
 def test_report_of_calibrated_answers_does_nothing():
     report = hs.calibration_report(answers(600), answers(600, seed=1), folds=2)
     assert report.method == "none"
-    assert {c.verdict for c in report.changes} == {"same"}
+    assert {c.verdict for c in report.changes} == {"unchanged"}
     assert report.findings == ()
     assert "doing nothing" in report.notes[0]
     assert list(report.methods)[:2] == ["none", "temperature"]
@@ -318,3 +318,10 @@ def test_world_cup_harm_is_reported(arrays):
     assert any(
         "temperature did not lower ece on the test set: 0.041" in note for note in report.notes
     )
+
+
+def test_identical_predictions_are_unchanged() -> None:
+    before = answers(200)
+    for change in choice.compare_before_after(before, Temperature(1.0)(before)):
+        assert change.verdict == "unchanged", change.metric
+        assert change.difference == (0.0, 0.0, 0.0)

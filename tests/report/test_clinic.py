@@ -458,10 +458,10 @@ def test_every_form_shows_the_class_the_slices_and_what_is_taken_for_what() -> N
             "AUC of the class",
             "Who is called ill?",
             "Slices by site",
-            "AUROC of finding errors",
+            "AUROC of spotting errors",
         ):
             assert words in text
-    assert "Labels and answers" in report.to_html()
+    assert "Confusion matrix" in report.to_html()
 
 
 FRAME = {"p_well": [0.9, 0.2], "p_ill": [0.1, 0.8], "y": ["well", "ill"], "site": ["a", None]}

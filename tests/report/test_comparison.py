@@ -213,7 +213,7 @@ def test_text_markdown_and_page_hold_the_ranking(pair: dict[str, Predictions]) -
             "strong": replace(pair["strong"], group=None),
         }
     )
-    assert "strong ranks best by AURC, clearly ahead of the others." in found.to_text()
+    assert "strong ranks best by AURC, significantly ahead of the others." in found.to_text()
     assert "weak\\|\\<b\\>" in found.to_markdown()
     assert "<b>" not in found.to_html()
     assert found._repr_html_().startswith("<iframe")
@@ -287,3 +287,36 @@ def test_slices_count_clusters_and_all_models() -> None:
     low, high = clopper_pearson_interval(int(right[site == "north"].sum()), 300, 1 - 0.05 / 4)
     north = next(r for r in rows[""] if r["group"] == "north")
     assert (north["low"], north["high"]) == pytest.approx((low, high))
+
+
+def test_identical_models_are_unchanged_and_said_to_be() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 200)
+    preds = Predictions.from_logits(2 * np.eye(3)[y] + rng.normal(size=(200, 3)), y)
+    compared = compare({"one": preds, "two": preds})
+    for number in ("accuracy", "aurc", "ece"):
+        difference = compared.data["pairs"][0][number]
+        assert [difference[key] for key in ("value", "low", "high")] == [0, 0, 0]
+    text = " ".join(compared.to_text().split())
+    assert "one, two give the same answers with the same confidence." in text
+    assert compared.data["ties"] == []
+
+
+def test_a_tie_by_aurc_says_where_each_wins() -> None:
+    """The second answers more rightly, the first orders better: neither has the clearly lower AURC."""
+    rng = np.random.default_rng(1)
+    n = 4000
+    easy = rng.random(n)
+    right = rng.random(n) < 0.75 + 0.2 * easy
+    more = right | (rng.random(n) < 0.25)
+    one = Predictions.from_confidence(np.clip(0.5 + 0.5 * easy, 0, 1), right)
+    two = Predictions.from_confidence(np.clip(0.5 + 0.5 * rng.random(n), 0, 1), more)
+    compared = compare({"one": one, "two": two})
+    ties = {tie["metric"]: tie for tie in compared.data["ties"]}
+    if compared.data["models"][1]["behind"]["clear"]:
+        assert not ties
+        pytest.fail("the models are told apart by AURC: this test needs a tie")
+    assert ties["accuracy"]["better"] == "two"
+    low, high = (ties["accuracy"]["difference"][end] for end in ("low", "high"))
+    assert 0 < low < more.mean() - right.mean() < high
+    assert "two has the better accuracy than one (+" in " ".join(compared.to_text().split())

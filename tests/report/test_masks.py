@@ -135,7 +135,7 @@ def test_a_promise_on_images_from_the_command_line(tmp_path: Path, run: Run) -> 
     assert "Images" not in run(
         "evaluate", path, "--quiet", "--loss", "dice", "--html", tmp_path / "r.html"
     )
-    assert "Images as units" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Per-image results" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -529,7 +529,7 @@ class CalibrationChange:
     after − before.
 
     Limits are nan where a number has none. `verdict` is "better" or "worse" where the limits of the
-    difference exclude 0, "same" where it is exactly 0, else "unclear".
+    difference exclude 0, "unchanged" where it is exactly 0, else "unclear".
     """
 
     metric: str
@@ -546,7 +546,7 @@ def compare_before_after(
 
     >>> p = Predictions.from_confidence([0.9, 0.9, 0.6], [1, 0, 1])
     >>> compare_before_after(p, p)[-1].verdict
-    'same'
+    'unchanged'
     """
     names = CLASS_CHANGES
     if "confidence" in (before.kind, after.kind):
@@ -571,6 +571,9 @@ def compare_before_after(
     # Metrics are asked for together, because they share their draws.
     limited = each_paired_difference(paired, after, before, level, seed)
     differences.update(zip(paired, limited, strict=True))
+    # The same predictions have the same numbers on any samples, so there is nothing to limit.
+    if before.kind == after.kind and np.array_equal(before.values, after.values):
+        differences = dict.fromkeys(chosen, (0.0, 0.0, 0.0))
     return tuple(
         CalibrationChange(
             metric=name,
@@ -597,7 +600,7 @@ def _measure_metrics(
 def _judge_change(metric: Metric, difference: LimitedNumber) -> str:
     lower_is_better = getattr(metric, "better", "lower") == "lower"
     if difference[0] == 0:
-        return "same"
+        return "unchanged"
     if is_clearly_better(difference, lower_is_better):
         return "better"
     if is_clearly_better(difference, not lower_is_better):

@@ -238,7 +238,7 @@ class AUGRC(TallyMetric, measure=metrics.augrc):
 
 
 class AUROC(TallyMetric, measure=metrics.auroc):
-    """AUROC of finding errors, how well the confidence tells right from wrong: `howsure.auroc`."""
+    """AUROC of spotting errors, how well the confidence tells right from wrong: `howsure.auroc`."""
 
 
 class AUPR(TallyMetric, measure=metrics.aupr):

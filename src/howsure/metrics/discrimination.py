@@ -344,7 +344,7 @@ def conditional_entropy(h: Histogram) -> float:
 
 
 def histogram_auroc(h: Histogram) -> float:
-    r"""AUROC of finding errors with the bins in the given order, later bins claiming more; ties in
+    r"""AUROC of spotting errors with the bins in the given order, later bins claiming more; ties in
     a bin count 1/2.
 
     It depends on the order, the odds ratio does not. nan where all are right or all wrong. Range

@@ -247,7 +247,7 @@ CATALOGUE: tuple[CatalogueItem, ...] = (
     _of_order("augrc", title="AUGRC", says="mean share of accepted errors"),
     _of_order(
         "auroc",
-        title="AUROC of finding errors",
+        title="AUROC of spotting errors",
         says="a right answer outranks a wrong one; one model",
     ),
     _of_order(

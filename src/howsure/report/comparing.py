@@ -31,6 +31,7 @@ from howsure.report.leaderboard import (
     give_same_answers,
     join_models,
     list_pairs,
+    list_ties,
     rank_models,
 )
 from howsure.report.measurement import Sureness
@@ -163,6 +164,7 @@ def compare(
         "comparable": explain_fairness(rows, fair),
         "models": rows,
         "pairs": list_pairs(models, differences),
+        "ties": list_ties(models, rows, sure),
         "curves": {m.name: build_curve_data(curves.risk_coverage(m.tally)) for m in models},
         "reliability": {
             m.name: build_curve_data(curves.reliability(m.tally, bins)) for m in claims

@@ -73,7 +73,7 @@ class Estimate:
     >>> s = np.tile([0.55, 0.95], 500)
     >>> past = Predictions.from_confidence(s, np.arange(1000) % 20 != 0)
     >>> print(estimate(past, Predictions.from_confidence(s)).cannot_see[1])
-    Changed class shares: labels of the reference and answers of both would be needed.
+    changed class shares need labels of the reference and answers of both to be seen.
     """
 
     accuracy: float
@@ -534,20 +534,20 @@ class EstimationJob:
         """What an estimate of this accuracy cannot see."""
         wrong = 1 - accuracy
         spots = [
-            "Errors that became likelier at equal confidence: were they twice as likely, the accuracy would be "
-            f"{max(0.0, 1 - 2 * wrong):.3f}; three times, {max(0.0, 1 - 3 * wrong):.3f}. Nothing here would show it; "
-            "only labels do."
+            "if errors became more likely without the confidence changing, only labels can show it. "
+            f"Twice as likely, the accuracy would be {max(0.0, 1 - 2 * wrong):.3f}; three times, "
+            f"{max(0.0, 1 - 3 * wrong):.3f}."
         ]
         if self.shares is None:
             spots.append(
-                "Changed class shares: labels of the reference and answers of both would be needed."
+                "changed class shares need labels of the reference and answers of both to be seen."
             )
         elif len(self.shares.free) < len(self.names):
             few = len(self.names) - len(self.shares.free)
-            spots.append(f"Changed shares of {few} classes with too few labels in the reference.")
+            spots.append(f"changed shares of {few} classes with too few labels in the reference.")
         if self.new.group is not None and self.reference.group is None:
             spots.append(
-                "Rows of the new data that share their fate: the reference has no groups to learn it from."
+                "rows of the new data that share their fate: the reference has no groups to learn it from."
             )
         return spots
 

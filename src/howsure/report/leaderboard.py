@@ -4,8 +4,8 @@ data sets, groups and classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial, reduce
 from itertools import combinations
 from math import isfinite, isnan, nan
 from typing import cast
@@ -32,13 +32,18 @@ from howsure.report.report_types import (
     PairData,
     RecallRow,
     SliceRow,
+    TieData,
 )
 from howsure.report.samples import Samples, find_known_classes, list_class_names
 from howsure.report.sums import find_class_numbers
 from howsure.report.views import round_numbers
 from howsure.tallies.building import tally
 from howsure.tallies.tally import Tally
-from howsure.uncertainty.intervals import all_differences
+from howsure.uncertainty.intervals import (
+    all_differences,
+    each_paired_difference,
+    hold_same_outcomes,
+)
 from howsure.uncertainty.limits import compute_limits
 from howsure.uncertainty.sample_case import SampleCase
 
@@ -62,6 +67,13 @@ FAIR_METRICS = {
     "aece": "of each model's own confidence",
     "nll": "a proper score of the whole answer",
     "brier": "a proper score of the whole answer",
+}
+# What is looked at where AURC does not tell models apart.
+TIE_METRICS: dict[str, Callable[..., float]] = {
+    "accuracy": metrics.accuracy,
+    "augrc": metrics.augrc,
+    "coverage_at_risk_0.01": partial(metrics.coverage_at_risk, risk=0.01),
+    "coverage_at_risk_0.05": partial(metrics.coverage_at_risk, risk=0.05),
 }
 HOME_KEPT = 0.95  # share of home samples kept where the false positive rate is read
 LEAST_TESTED = 20  # a group of fewer samples is listed, not tested
@@ -216,10 +228,43 @@ def compare_pairs(models: Sequence[ComparedModel], sure: Sureness) -> Difference
                 "high": pair.high,
                 "clear": pair.clear,
             }
+            if hold_same_outcomes(outcomes[pair.first], outcomes[pair.second]):
+                difference.update(value=0.0, low=0.0, high=0.0, clear=False)
             if not (isfinite(pair.low) and isfinite(pair.high)):
                 difference.update(low=None, high=None, clear=False, why="it has no limits")
             differences[pair.first, pair.second][name] = difference
     return differences
+
+
+def list_ties(
+    models: Sequence[ComparedModel], rows: Sequence[ModelRow], sure: Sureness
+) -> list[TieData]:
+    """In which numbers the best model and those that AURC does not tell from it differ."""
+    by_name = {model.name: model for model in models}
+    best = by_name[rows[0]["name"]]
+    ties: list[TieData] = []
+    for row in rows[1:]:
+        other = by_name[row["name"]]
+        if row["behind"]["clear"] or hold_same_outcomes(best.outcomes, other.outcomes):
+            continue
+        pair = (best.outcomes, other.outcomes)
+        limits = each_paired_difference(list(TIE_METRICS.values()), *pair, sure.level, sure.seed)
+        for name, (value, low, high) in zip(TIE_METRICS, limits, strict=True):
+            if low <= 0 <= high or isnan(low):
+                continue
+            is_first = (value > 0) == (BY_NAME[name].better == "higher")
+            better, over = (best, other) if is_first else (other, best)
+            if not is_first:
+                value, low, high = -value, -high, -low
+            ties.append(
+                {
+                    "metric": name,
+                    "better": better.name,
+                    "over": over.name,
+                    "difference": {"value": value, "low": low, "high": high},
+                }
+            )
+    return ties
 
 
 def list_pairs(models: Sequence[ComparedModel], differences: Differences) -> list[PairData]:
@@ -264,9 +309,9 @@ def rank_models(
             low, high = ahead["low"], ahead["high"]
             behind = {
                 **ahead,
-                "value": -ahead["value"],
-                "low": None if high is None else -high,
-                "high": None if low is None else -low,
+                "value": 0.0 - ahead["value"],
+                "low": None if high is None else 0.0 - high,
+                "high": None if low is None else 0.0 - low,
             }
         rows.append(
             {

@@ -122,7 +122,7 @@ class Monitor:
     def __repr__(self) -> str:
         n = len(self.data["months"])
         months = "month" if n == 1 else "months"
-        passed = "passed" if self.passed else "NOT PASSED"
+        passed = "passed" if self.passed else "FAILED"
         return f"<Monitor: {n} {months}, {passed}>"
 
 
@@ -401,7 +401,7 @@ def _judge_drop(month: MonthData, reference: float, max_drop: float) -> LimitDat
     low = accuracy.get("low")
     return LimitData(
         month=month["name"],
-        what=f"accuracy at most {max_drop:g} below {reference:.4f}",
+        what=f"accuracy may have dropped by more than {100 * max_drop:g} points",
         value=accuracy["value"],
         compared=low,
         limit=reference - max_drop,

@@ -452,7 +452,7 @@ class ImageRow(TypedDict):
 
 
 class ImagesData(TypedDict):
-    """Images as units: scores, promises, classes, and the rows of the worst images."""
+    """Per-image results: scores, promises, classes, and the rows of the worst images."""
 
     images: int
     scores: list[ImageScore]
@@ -820,6 +820,17 @@ class RecallRow(TypedDict):
     recall: dict[str, float | None]
 
 
+class TieData(TypedDict):
+    """A number in which one of two models that AURC does not tell apart is better: the limits of
+    the paired difference, `better` minus `over`, exclude 0.
+    """
+
+    metric: str
+    better: str
+    over: str
+    difference: Number
+
+
 class ComparisonData(TypedDict):
     """A comparison. `models` are in order of AURC, the best first."""
 
@@ -833,6 +844,7 @@ class ComparisonData(TypedDict):
     same_answers: bool
     comparable: dict[str, Fairness]
     models: list[ModelRow]
+    ties: NotRequired[list[TieData]]
     pairs: list[PairData]
     curves: dict[str, CurveData]
     reliability: dict[str, CurveData]

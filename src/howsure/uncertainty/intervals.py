@@ -307,6 +307,15 @@ def each_paired_difference(
     return differences
 
 
+def hold_same_outcomes(a: Outcomes, b: Outcomes) -> bool:
+    """Whether every sample has the same score and the same outcome on both sides."""
+    if not np.array_equal(a.score, b.score):
+        return False
+    if a.loss is None or b.loss is None:
+        return a.loss is b.loss and np.array_equal(a.right, b.right)
+    return np.array_equal(a.loss, b.loss)
+
+
 class PairedSide(NamedTuple):
     """One side of a pair, with the metric of its tally."""
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from howsure._core import strict_json
+from howsure.report.catalogue import PERCENT_NUMBERS
 from howsure.report.render import svg
 from howsure.report.render.page import dump_pictures, render_template
 from howsure.report.render.pictures import (
@@ -35,6 +36,8 @@ from howsure.report.render.sentences import (
     format_number,
     format_percent,
     format_percent_range,
+    format_points,
+    format_points_range,
     format_range,
     format_signed,
     format_signed_range,
@@ -69,11 +72,11 @@ PAIRS_TITLE, RANKING_TITLE = "Paired differences", "Ranking by AURC"
 RANKING_METRICS = ("augrc", "coverage_at_risk_0.05")
 PAIR_METRICS = ("aurc", "accuracy", "ece", "correctness_brier")
 METRIC_GROUPS = (
-    ("Its answers", ("accuracy", "nll", "brier")),
+    ("Accuracy", ("accuracy", "nll", "brier")),
     ("Can it be read as a probability?", ("ece", "aece")),
-    ("Finding errors", ("auroc", "aupr_error", "aupr_success", "e_aurc")),
+    ("Spotting errors", ("auroc", "aupr_error", "aupr_success", "e_aurc")),
 )
-MIX_NOTE = "Every answer to an outside sample counts as wrong. AUROC of finding errors compares scores of one model only."
+MIX_NOTE = "Every answer to an outside sample counts as wrong. AUROC of spotting errors compares scores of one model only."
 MODEL_COLOURS = 8  # further models have the same colours with dashes
 NAMED_PAPER = Paper(width=470, right=128)  # with room for names at the right
 NAME_HEIGHT = 13.5  # pixels between two names
@@ -112,11 +115,11 @@ def build_comparison_sheet(data: ComparisonData) -> Sheet:
             if difference is None:
                 continue
             models = f"{pair['a']} − {pair['b']}"
-            clear = "clear" if difference["clear"] else ""
+            clear = "significant" if difference["clear"] else ""
             cells = _format_difference(difference)
             rows.append([models, get_meaning(name).title, *cells, clear])
     head = ["models", "number", "difference", "interval", ""]
-    note = "Clear: beyond chance although all pairs were looked at."
+    note = "Significant: after correction for all pairs."
     tables.append(TextTable(title=PAIRS_TITLE, head=head, rows=rows, note=note))
 
     # What may be compared: numbers with the same answer and reason share a row.
@@ -144,9 +147,35 @@ def write_verdict(data: ComparisonData) -> str:
     best, *others = data["models"]
     tied = [row["name"] for row in others if not row["behind"]["clear"]]
     if not tied:
-        return f"{best['name']} ranks best by AURC, clearly ahead of the others."
-    names = ", ".join(tied)
-    return f"{best['name']} has the lowest AURC; {names} may be as good: among so many pairs that is within chance."
+        return f"{best['name']} ranks best by AURC, significantly ahead of the others."
+    alike = [row["name"] for row in others if row["behind"]["low"] == row["behind"]["high"] == 0]
+    unlike = [name for name in tied if name not in alike]
+    sentences: list[str] = []
+    if alike:
+        sentences.append(
+            f"{', '.join([best['name'], *alike])} give the same answers with the same confidence."
+        )
+    if unlike:
+        verb = "is" if len(unlike) == 1 else "are"
+        sentences.append(
+            f"{best['name']} has the lowest AURC; {', '.join(unlike)} {verb} not significantly "
+            "worse after correction."
+        )
+    # Where AURC does not decide: for whom the numbers beside it speak.
+    for tie in data.get("ties", []):
+        name, number = tie["metric"], tie["difference"]
+        low, high = number.get("low"), number.get("high")
+        if name in PERCENT_NUMBERS:
+            size = f"{format_points(number['value'])}, {format_points_range(low, high)}"
+        else:
+            size = f"{format_signed(number['value'])}, {format_signed_range(low, high)}"
+        title = get_meaning(name).title
+        sentences.append(f"{tie['better']} has the better {title} than {tie['over']} ({size}).")
+    if unlike and not data.get("ties", True):
+        sentences.append(
+            "Accuracy, AUGRC and coverage at 1 and 5 % risk show no significant difference either."
+        )
+    return " ".join(sentences)
 
 
 # Tables
@@ -171,14 +200,14 @@ def _build_ranking(data: ComparisonData) -> TextTable:
         notes |= dict.fromkeys(find_shared_notes(metrics))
     alone = ""
     if len(rows) > 2:
-        alone = ", each interval for itself: among so many pairs a few miss 0 by chance"
+        alone = "; not corrected for multiple comparisons"
     behind = [model["behind"] for model in data["models"][1:]]
     sentences = (
-        f"Behind: the paired difference to the best{alone}.",
+        f"Gap to the best (paired{alone}).",
         explain_missing([*entries, *behind]),
         join_notes(notes),
     )
-    head = ["model", _format_title(data, "aurc"), "interval", "behind", "interval"]
+    head = ["model", _format_title(data, "aurc"), "interval", "gap to the best", "interval"]
     head += [_format_title(data, name) for name in others]
     note = " ".join(filter(None, sentences))
     return TextTable(title=RANKING_TITLE, head=head, rows=rows, note=note)
@@ -264,7 +293,7 @@ def _build_further_tables(data: ComparisonData) -> list[TextTable]:
         _build_sets_table(
             data["outside"],
             "Finding errors on the mix of both",
-            metrics={"mix_aurc": "AURC ↓", "mix_auroc": "AUROC of finding errors ↑"},
+            metrics={"mix_aurc": "AURC ↓", "mix_auroc": "AUROC of spotting errors ↑"},
             note=MIX_NOTE,
         ),
         TextTable(
@@ -363,11 +392,11 @@ def build_matrix(data: ComparisonData) -> TextTable:
         else:
             signs[a, b], signs[b, a] = "−", "+"
     return TextTable(
-        title="Clearly better, or not told apart?",
+        title="Which differences are significant?",
         head=["", *models],
         rows=[[a, *(signs[a, b] for b in models)] for a in models],
-        note="The row against the column, by AURC: + clearly better, − clearly worse, = not told "
-        "apart.",
+        note="The row against the column, by AURC: + significantly better, − significantly worse, "
+        "= not significant.",
     )
 
 

@@ -299,7 +299,7 @@ def draw_decision_curve(report: ReportData) -> Picture | None:
     caption = Caption(
         name="decision",
         title="Decision curve",
-        read=f"Worth of acting on the probability of {name}, in true positives per case; act where "
+        read=f"Net benefit of acting on the probability of {name}, in true positives per case; act where "
         "the line is highest.",
         alt=describe_curve(c, "Net benefit"),
         legend=(("by this probability", "main"), ("treat all", "before"), ("treat none", "ideal")),
@@ -308,7 +308,7 @@ def draw_decision_curve(report: ReportData) -> Picture | None:
 
 
 def draw_positive_reliability(report: ReportData) -> Picture | None:
-    """How often the positive class came true against its probability, without bins, with its band."""
+    """Observed frequency of the positive class against its probability, without bins, with its band."""
     binary = report["binary"]
     if binary is None:
         return None
@@ -317,7 +317,7 @@ def draw_positive_reliability(report: ReportData) -> Picture | None:
         return None
     f = make_frame(
         Axis(label=f"probability of {binary['positive_class']}"),
-        Axis(label="came true"),
+        Axis(label="observed frequency"),
     )
     marks = [
         f.draw_band(c["x"], *get_limits(c)),
@@ -327,7 +327,7 @@ def draw_positive_reliability(report: ReportData) -> Picture | None:
     caption = Caption(
         name="positive",
         title="Calibration of the positive class",
-        read="On the dashed line the probability is kept. Shaded: limits of the curve.",
-        alt=describe_curve(c, "Share that came true"),
+        read="The dashed line is perfect calibration. Shaded: limits of the curve.",
+        alt=describe_curve(c, "Observed frequency"),
     )
     return build_picture(caption, f, marks, {"flexible": get_columns(c)})

@@ -102,7 +102,7 @@ def build_monitor_sheet(data: MonitorData) -> Sheet:
     for month in months:
         remarks += [f"{month['name']}: {note}" for note in month["estimate"]["notes"]]
     for text in last["estimate"]["cannot_see"]:
-        remarks.append(f"Cannot be seen ({last['name']}): {text}")
+        remarks.append(f"Blind spot ({last['name']}): {text}")
     return Sheet(
         headline=f"{many} beside {reference} · {format_level(data['level'])} limits",
         sentences=write_monitor_verdict(data),
@@ -151,7 +151,7 @@ def build_estimate_sheet(
         headline=f"{n:,} new rows beside {reference_n:,} labelled rows · {format_level(level)} limits",
         sentences=[sentence],
         tables=[table for table in tables if table.rows],
-        remarks=[*data["notes"], *(f"Cannot be seen: {text}" for text in data["cannot_see"])],
+        remarks=[*data["notes"], *(f"Blind spot: {text}" for text in data["cannot_see"])],
     )
 
 
@@ -166,7 +166,7 @@ def write_monitor_verdict(data: MonitorData) -> list[str]:
     failed = [limit for limit in data["limits"] if not limit["passed"]]
     if failed:
         names = ", ".join(limit["month"] for limit in failed)
-        sentences.append(f"NOT PASSED: {names}: {failed[0]['what']} is not shown.")
+        sentences.append(f"FAILED: {failed[0]['what']} ({names}).")
     elif data["limits"]:
         sentences.append("The stated limit is met.")
     last, past = data["months"][-1], data["reference"]["accuracy"]

@@ -443,10 +443,10 @@ def draw_confusions(confusion: Confusion) -> Picture | None:
         names.append(" → ".join(shorten(name, HALF_NAME_LETTERS) for name in pair))
     caption = Caption(
         name="confusions",
-        title="What is taken for what",
+        title="Commonest confusions",
         read="Label → answer, the commonest first. Orange: share of the label; blue: mean "
         "confidence of these answers.",
-        alt=f"What is taken for what: share of the label of {len(names)} rows",
+        alt=f"Commonest confusions: share of the label of {len(names)} rows",
     )
     return draw_rows(
         caption,

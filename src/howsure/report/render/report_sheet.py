@@ -173,7 +173,7 @@ def suggest_steps(report: ReportData, *, page: bool = False, full: bool = False)
             if kept is not None and (kept["value"] or 0) > GOOD_COVERAGE:
                 risk = guaranteed
         command = f"howsure threshold {reading} --risk {risk}{calibrator} -o policy.json"
-        steps.append(NextStep(run=command, why="when it may decide alone, with a promise"))
+        steps.append(NextStep(run=command, why="what may be automated, with a guarantee"))
     evaluate += calibrator
     if not full:
         why = f"all {len(report['metrics'])} numbers"

@@ -70,7 +70,7 @@ CALLS_NOTE = (
     "Called positive where the probability reaches the threshold. Net benefit: true positives per case, minus false "
     "positives weighed by the odds of the threshold; treating none has 0 (Vickers & Elkin 2006)."
 )
-WITHOUT_INTERVAL_NOTE = "Without an interval: the number jumps when single samples change, so whether it moved is not told."
+WITHOUT_INTERVAL_NOTE = "Without an interval: none is known for this number."
 UNKNOWN_CLASS = "not known"
 OPERATING_ROWS = 20  # rows of the operating table
 MATRIX_CLASSES = 10  # classes of a printed table of labels and answers
@@ -260,7 +260,7 @@ def build_confusion_matrix(confusion: Confusion | None) -> TextTable | None:
     rows = TableRows()
     for name, counts in zip(classes, confusion["counts"], strict=True):
         rows.append([name, *(f"{n:,}" for n in counts)])
-    return TextTable(title="Labels and answers", head=["label", *classes], rows=rows)
+    return TextTable(title="Confusion matrix", head=["label", *classes], rows=rows)
 
 
 def build_confusions_table(confusion: Confusion | None) -> TextTable | None:
@@ -272,7 +272,7 @@ def build_confusions_table(confusion: Confusion | None) -> TextTable | None:
         shares = (format_percent(c["share"]), format_percent(c.get("confidence")))
         rows.append([c["label"], c["prediction"], f"{c['count']:,}", *shares])
     head = ["label", "answer", "samples", "share of the label", "mean confidence"]
-    return TextTable(title="What is taken for what", head=head, rows=rows)
+    return TextTable(title="Commonest confusions", head=head, rows=rows)
 
 
 # Calibration
@@ -293,6 +293,8 @@ def build_changes_table(calibration: Changes | CalibrationData | None) -> TextTa
             moved, limits = format_signed(value), format_signed_range(low, high)
         if limits == NONE:
             limits, note = "", WITHOUT_INTERVAL_NOTE
+        if change["verdict"] == "unchanged":
+            limits = ""
         sides = [format_metric(name, change[side]) for side in ("before", "after")]
         rows.append([get_meaning(name).title, *sides, moved, limits, change["verdict"]])
     head = ["number", "before", "after", "difference", "interval", "verdict"]
@@ -330,19 +332,19 @@ def build_candidates_table(calibration: Changes | CalibrationData | None) -> Tex
         elif not candidate["real"]:
             standing = candidate["note"] or ""
         elif candidate.get("behind"):
-            standing = "real gain, clearly worse than the best"
+            standing = "clearly better than none, clearly worse than the best"
         else:
-            standing = "real gain"
+            standing = "clearly better than none"
         numbers = (format_number(candidate["value"]), format_signed(gain["value"]))
         rows.append([name, *numbers, limits, changed, standing])
     criterion = get_meaning(choice["criterion"]).title
     note = (
         f"Fitted on {calibration['n_fit']:,} samples that the test data have nothing to do with; doing nothing is "
-        "none. Chosen is the simplest with a real gain that is not clearly worse than the best."
+        "none. Chosen is the simplest that is clearly better than none and not clearly worse than the best."
     )
     return TextTable(
         title=f"How it was chosen: {criterion} on {choice['folds']} held-out folds",
-        head=["calibrator", criterion, "gain", "interval", "answers changed", ""],
+        head=["calibrator", criterion, "change", "interval", "answers changed", ""],
         rows=rows,
         note=note,
     )

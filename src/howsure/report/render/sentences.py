@@ -21,10 +21,7 @@ from howsure.report.report_types import (
 )
 
 NONE = "none"  # stands for a number that does not exist; `explain_missing` says why
-WIDE_LIMITS = (
-    "Where errors are few or a gap may be chance, intervals are wide: they hold the truth more "
-    "often than stated."
-)
+WIDE_LIMITS = "Intervals are conservative where errors are rare."
 ARROWS = {"lower": "↓", "higher": "↑", "zero": "→0"}
 
 
@@ -236,7 +233,7 @@ def explain_metric(name: str, entry: Entry, shared: Iterable[str] = ()) -> str:
     """What the number says and why it, or its limits, are missing; without `shared` notes.
 
     >>> explain_metric("gap", {"value": 0.02, "better": "lower", "floor": 0.01, "why": "one group"})
-    '0.01 by chance alone; no limits: one group'
+    '0.01 would be chance; no limits: one group'
     """
     why = entry.get("why", "")
     if entry["value"] is None:
@@ -246,7 +243,7 @@ def explain_metric(name: str, entry: Entry, shared: Iterable[str] = ()) -> str:
         random, best = (format_number(entry["anchors"][end], 2) for end in ("random", "best"))
         parts.append(f"random order would give {random}, the best possible {best}")
     if "floor" in entry:
-        parts.append(f"{format_number(entry['floor'])} by chance alone")
+        parts.append(f"{format_number(entry['floor'])} would be chance")
     parts.append(describe_bounds(entry))
     if why and not format_limits(name, entry):
         parts.append(f"no limits: {why}")

@@ -269,7 +269,7 @@ def escape_markdown(text: str) -> str:
 
 
 def build_image_tables(report: ReportData) -> list[TextTable]:
-    """Images as units: which may be accepted, which score orders them, each class, the worst."""
+    """Per-image results: which may be accepted, which score orders them, each class, the worst."""
     images = report.get("images")
     if images is None:
         return []
