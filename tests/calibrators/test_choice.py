@@ -325,3 +325,21 @@ def test_identical_predictions_are_unchanged() -> None:
     for change in choice.compare_before_after(before, Temperature(1.0)(before)):
         assert change.verdict == "unchanged", change.metric
         assert change.difference == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["ak_resnet20_c10", "eurosat_rgb"])
+@pytest.mark.parametrize("errors", [True, False])
+def test_no_draw_is_calibrated_to_an_infinite_loss(name, errors, arrays):
+    """75 draws of 60 to 500 rows for each: the loss of the whole test set stays finite."""
+    a = arrays(name)
+    val, test = (
+        Predictions.from_logits(a[f"{s}_logits"], a[f"{s}_labels"]) for s in ("val", "test")
+    )
+    pool = np.arange(val.n) if errors else np.flatnonzero(val.correct)
+    rng = np.random.default_rng(0)
+    for _ in range(75):
+        rows = rng.choice(pool, rng.integers(60, 501), replace=False)
+        choice = hs.choose_calibrator(val[rows])
+        for candidate in choice.fitted.values():
+            assert np.isfinite(hs.nll(candidate(test)))
