@@ -127,7 +127,7 @@ def values() -> tuple[Any, ...]:
     fits = [
         getattr(calibrators, n)
         for n in calibrators.__all__
-        if n != "PerLabel" and hasattr(getattr(calibrators, n), "fit")
+        if n not in ("PerLabel", "SecondOpinion") and hasattr(getattr(calibrators, n), "fit")
     ]
     out = [fit.fit(preds()) for fit in fits] + [
         fit.fit(top()) for fit in (calibrators.Platt, calibrators.Isotonic)
@@ -157,7 +157,10 @@ def values() -> tuple[Any, ...]:
         promise,
         promise.reset("a reason"),
     )
-    return (*out, calibrators.PerLabel.fit(tags()), made, plain, costly, *rest)
+    opinion = calibrators.SecondOpinion(
+        0.1, 0.6, 0.5, used=True, gain=-0.2, gain_low=-0.3, gain_high=-0.1, rows="9cb6"
+    )
+    return (*out, calibrators.PerLabel.fit(tags()), opinion, made, plain, costly, *rest)
 
 
 def used(value: Any) -> None:
@@ -175,6 +178,8 @@ def used(value: Any) -> None:
         repr(value.see(preds().correct).alarms)
     elif isinstance(value, calibrators.PerLabel):
         value(tags()).confidence.sum()
+    elif isinstance(value, calibrators.SecondOpinion):
+        value(preds(), preds()).confidence.sum()
     elif isinstance(value, Cascade):
         value.decide([preds(), preds()])
     elif callable(value):
@@ -204,6 +209,8 @@ def mutated(tree: Any, rng: np.random.Generator) -> Any:
     tree = copy.deepcopy(tree)
     for _ in range(int(rng.integers(1, 4))):
         every = [place for place in places(tree) if place]
+        if not every:  # the only places are gone
+            break
         place = every[int(rng.integers(len(every)))]
         parent = tree
         for key in place[:-1]:

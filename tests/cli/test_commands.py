@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+import howsure as hs
 from howsure.cli.main import COMMANDS
 
 
@@ -318,3 +319,38 @@ def test_calibrate_names_the_split_that_is_missing(howsure: Callable) -> None:
     ran = howsure("calibrate", "--fit", "both.npz", "--split", "val", "--on", "both.npz")
     assert ran.code == 2
     assert "choose one with split= (--on-split)." in ran.err
+
+
+def test_a_second_opinion_from_calibrate_to_decide(howsure: Callable, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 3000)
+    parts = {"val": slice(1000), "test": slice(1000, 2000), "new": slice(2000, 3000)}
+    own, other = (rng.normal(size=(3000, 3)) + 1.8 * np.eye(3)[y] for _ in range(2))
+    for name, rows in parts.items():
+        np.savez(tmp_path / f"{name}.npz", logits=own[rows], labels=y[rows])
+        np.savez(tmp_path / f"other_{name}.npz", logits=other[rows], labels=y[rows])
+    files = {path.stem: str(path) for path in tmp_path.glob("*.npz")}
+    opinion, policy = str(tmp_path / "opinion.json"), str(tmp_path / "policy.json")
+    fit = ("calibrate", "--fit", files["val"], "--on", files["test"])
+    ran = howsure(*fit, "--with", files["other_val"], "--with", files["other_test"], "-o", opinion)
+    assert ran.code == 0, ran.err
+    assert "The second opinion" in ran.out
+    assert "a better order" in ran.out
+    ran = howsure(*fit, "--with", files["other_val"])
+    assert ran.code == 2
+    assert "1 given with --with, 2 needed: one for --fit" in ran.err
+
+    new, said = (hs.read(files[name]) for name in ("new", "other_new"))
+    column = hs.calibrators.attach_opinion(new, said).attributes["second_opinion"]
+    asked = tmp_path / "asked.npz"
+    np.savez(asked, logits=new.values, labels=new.labels, second_opinion=column)
+    choose = ("--risk", "0.1", "--calibrator", opinion, "-o", policy)
+    ran = howsure("threshold", str(asked), *choose)
+    assert ran.code == 0, ran.err
+    ran = howsure("decide", policy, str(asked))
+    assert ran.code == 0, ran.err
+    assert '"decision":"accept"' in ran.out
+    ran = howsure("decide", policy, files["new"])
+    assert ran.code == 2
+    assert "new.npz has no 'second_opinion'" in ran.err
+    assert "It must hold the other model's probability of each answer." in ran.err

@@ -54,6 +54,7 @@ SAVABLE = {
     "Platt": "howsure.calibrators",
     "Policy": "howsure.policies",
     "ReadOptions": "howsure.predictions.read_options",
+    "SecondOpinion": "howsure.calibrators",
     "StructuredScaling": "howsure.calibrators",
     "Temperature": "howsure.calibrators",
     "VectorScaling": "howsure.calibrators",

@@ -17,9 +17,11 @@ _WHERE = {
     "MatrixScaling": "linear",
     "PerLabel": "per_label",
     "Platt": "logistic",
+    "SecondOpinion": "second_opinion",
     "StructuredScaling": "linear",
     "Temperature": "temperature",
     "VectorScaling": "linear",
+    "attach_opinion": "second_opinion",
 }
 
 __all__ = [
@@ -33,9 +35,11 @@ __all__ = [
     "MatrixScaling",
     "PerLabel",
     "Platt",
+    "SecondOpinion",
     "StructuredScaling",
     "Temperature",
     "VectorScaling",
+    "attach_opinion",
 ]
 
 if TYPE_CHECKING:
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
     )
     from howsure.calibrators.logistic import Beta, Platt
     from howsure.calibrators.per_label import PerLabel
+    from howsure.calibrators.second_opinion import SecondOpinion, attach_opinion
     from howsure.calibrators.step_functions import HistogramBinning, Isotonic
     from howsure.calibrators.temperature import Temperature
 else:

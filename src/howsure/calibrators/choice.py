@@ -226,7 +226,7 @@ def choose_calibrator(
     if criterion is None:
         criterion = metrics.correctness_nll if val.kind == "confidence" else metrics.nll
     fits = {"none": Identity.fit} | dict(calibrators or list_contenders(val))
-    fold = _deal_folds(val, checks.at_least(folds, 2, "folds"), seed)
+    fold = deal_folds(val, checks.at_least(folds, 2, "folds"), seed)
     shared = 1 - (1 - level) / max(1, len(fits) - 1)
     judge = ContenderJudge(metric=criterion, val=val, level=level, shared=shared, seed=seed)
     job = StagedJob("fitting", fits)
@@ -283,7 +283,7 @@ def list_left_out(preds: Predictions) -> dict[str, str]:
     return {}
 
 
-def _deal_folds(val: Predictions, folds: int, seed: int) -> Ints:
+def deal_folds(val: Predictions, folds: int, seed: int) -> Ints:
     """The fold of each sample: groups stay together, else each class is dealt out evenly."""
     rng = np.random.default_rng(seed)
     if val.group is not None:

@@ -85,6 +85,13 @@ CHOICE_CRITERIA = ["nll", "ece", "aece", "aurc"]
     show_default=True,
     help="Folds of the validation data for --method all.",
 )
+@click.option(
+    "--with",
+    "others",
+    multiple=True,
+    type=InputPath(),
+    help="A second opinion: another model's answers to the same samples; with --on twice, for --fit and for --on.",
+)
 @click.option("-o", "--out", type=OutputPath(), help="Write the fitted calibrator (JSON).")
 @click.option(
     "--html", type=OutputPath(), help="Write the interactive report of the corrected test data."
@@ -101,6 +108,7 @@ def command(
     method: str,
     criterion: str | None,
     folds: int,
+    others: Sequence[str],
     out: str | None,
     html: str | None,
     as_json: bool,
@@ -118,9 +126,10 @@ def command(
     Examples:
       howsure calibrate --fit val.npz --on test.npz -o calibrator.json
       howsure calibrate --fit both.npz --split val --on-split test --method temperature --html after.html
+      howsure calibrate --fit val.npz --on test.npz --with other_val.npz --with other_test.npz -o opinion.json
       howsure evaluate test.npz --calibrator calibrator.json
     """
-    from howsure.report.calibration_report import calibration_report
+    from howsure.report.calibration_report import calibration_report, opinion_report
 
     # What cannot be written is refused before anything is fitted.
     if html:
@@ -142,10 +151,30 @@ def command(
         from howsure import metrics
 
         metric = getattr(metrics, criterion)
-    with show_spinner("fitting"):
-        report = calibration_report(
-            val, test, method, criterion=metric, folds=folds, level=level, seed=seed
+    if others:
+        if method != "all" or metric is not None or html:
+            raise InputError(
+                "--with is a method of its own: leave out --method, --criterion, --html."
+            )
+        if len(others) != 1 + bool(on):
+            raise InputError(
+                f"{len(others)} given with --with, {1 + bool(on)} needed: one for --fit, and one for --on "
+                "where that is another file."
+            )
+        # With one file for both it holds both splits, as that of the first model does.
+        second = (
+            read_files([others[0]], options),
+            read_files([others[-1]], test_options),
         )
+        with show_spinner("fitting"):
+            report = opinion_report(
+                (val, second[0]), (test, second[1]), folds=folds, level=level, seed=seed
+            )
+    else:
+        with show_spinner("fitting"):
+            report = calibration_report(
+                val, test, method, criterion=metric, folds=folds, level=level, seed=seed
+            )
     if out:
         from howsure._core.saving import save
 

@@ -332,7 +332,11 @@ def _choose_options(
         names["group"] = call.burst
     # The split says which rows of that file were used, nothing about this one.
     options = replace(
-        options, names=names, split=given.split, beside=UNLABELLED_PARTS, attributes=()
+        options,
+        names=names,
+        split=given.split,
+        beside=UNLABELLED_PARTS,
+        attributes=getattr(fixed.calibrator, "columns", ()),
     )
     # A policy for images or for many labels says by itself how its input is read.
     if policy is fixed and fixed.by == "image":

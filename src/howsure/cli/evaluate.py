@@ -393,7 +393,14 @@ def evaluate_loaded(
 
     files = list_local_files(files)
     focus = Focus.of(None, asked["by"], asked["loss"], asked["image_score"])
-    preds = read_files(files, replace(options, attributes=tuple(focus.columns)))
+    fitted = None
+    if calibrator:
+        from howsure._core.saving import load
+
+        fitted = load(calibrator)
+    # A calibrator may need columns of its own, such as a second opinion.
+    columns = (*focus.columns, *getattr(fitted, "columns", ()))
+    preds = read_files(files, replace(options, attributes=columns))
     missing = preds.unanswered
     if missing is not None and missing.total and preds.known_correct is not None:
         # How many questions were answered, and both accuracies.
@@ -406,10 +413,8 @@ def evaluate_loaded(
             is_quiet(),
         )
     before = None
-    if calibrator:
-        from howsure._core.saving import load
-
-        before, preds = preds, load(calibrator)(preds)
+    if fitted is not None:
+        before, preds = preds, fitted(preds)
     sources: list[str] = []
     for path in files:
         # A run folder is known by the file in it that is hashed.

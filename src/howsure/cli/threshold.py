@@ -154,7 +154,9 @@ def command(
     )
     choose, score, costs = _find_rule(rule, score)
     columns = Focus.of(None, (), loss, image_score).columns
-    options = replace(options, attributes=tuple(columns))
+    fitted = load(calibrator) if calibrator else None
+    # A calibrator may need columns of its own, such as a second opinion.
+    options = replace(options, attributes=(*columns, *getattr(fitted, "columns", ())))
     preds = read_files(files, options)
     test: Predictions | None = None
     if on is not None or on_split is not None:
@@ -171,7 +173,6 @@ def command(
         raise InputError(
             "--bound is for losses in [0, 1], such as --loss dice; right and wrong are counted exactly."
         )
-    fitted = load(calibrator) if calibrator else None
     # The names of the files and the hash of the first, or of all hashes.
     digests = [hash_file(f) for f in files if Path(f).is_file()]
     digest = sha256("".join(digests).encode()).hexdigest()

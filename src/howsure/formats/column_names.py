@@ -121,7 +121,14 @@ def plan_attributes(contents: Contents, options: ReadOptions) -> Plan:
     """The further columns that are wanted, which must be there."""
     plan: Plan = {}
     for name in options.attributes:
-        plan[f"{ATTRIBUTE}{name}"] = (_find_entry(name, contents, options.split),)
+        try:
+            plan[f"{ATTRIBUTE}{name}"] = (_find_entry(name, contents, options.split),)
+        except InputError as e:
+            if name != "second_opinion":
+                raise
+            raise InputError(
+                f"{e} It must hold the other model's probability of each answer."
+            ) from None
     return plan
 
 

@@ -208,6 +208,13 @@ class Policy:
         needs_predictions(preds, "Policy.fit")
         matrix = None if costs is None else check_costs(costs, preds.k)
         if calibrator is not None:
+            was_fitted_on: Callable[[Predictions], bool] | None
+            was_fitted_on = getattr(calibrator, "was_fitted_on", None)
+            if was_fitted_on is not None and was_fitted_on(preds):
+                raise InputError(
+                    "the second opinion was fitted on these rows, so it is too sure of them; "
+                    "choose the threshold on other labelled rows."
+                )
             preds = calibrator(preds)
         if by == "image" and preds.kind != "confidence":
             preds = images_of(preds).predictions()

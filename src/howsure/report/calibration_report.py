@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from howsure import losses, metrics
 from howsure._core.checks import InputError
 from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
-from howsure.calibrators import Calibrator, Identity
+from howsure.calibrators import Calibrator, Identity, SecondOpinion
 from howsure.calibrators.choice import (
     CALIBRATORS,
     CalibrationChange,
@@ -52,6 +53,7 @@ SCALING_METHODS = {
     "full": "Structured scaling",
     "vector": "Vector scaling",
     "matrix": "Matrix scaling",
+    "second opinion": "The second opinion",
 }
 PURPOSE_METRICS = ("ece", "nll", "correctness_nll")  # what calibration is for
 WORSE_Z = 2.326  # one side of 99 %
@@ -270,6 +272,52 @@ def calibration_report(
         notes=tuple(notes),
         changed=count_changed_answers(test, after),
         groups=groups,
+    )
+
+
+def opinion_report(
+    val: tuple[Predictions, Predictions],
+    test: tuple[Predictions, Predictions],
+    *,
+    folds: int = 5,
+    level: float = 0.95,
+    seed: int = 0,
+) -> CalibrationReport:
+    """A second opinion, fitted on `val` and compared on `test` with the own confidence; each holds
+    the predictions of both models, ours first.
+    """
+    opinion = SecondOpinion.fit(*val, folds=folds, level=level, seed=seed)
+    after = opinion(*test)
+    before = replace(after, values=test[0].confidence)
+    name, calibrator = "none", Identity()
+    if opinion.used:
+        name, calibrator = "second opinion", opinion
+    changes = compare_before_after(before, after, level, seed)
+    methods: dict[str, dict[str, float]] = {}
+    for method, judged in (("none", before), (name, after)):
+        methods[method] = {
+            change.metric: evaluate_metric(getattr(metrics, change.metric), judged)
+            for change in changes
+        }
+    gain = format_number_cell((opinion.gain, opinion.gain_low, opinion.gain_high), "+")
+    note = (
+        f"AURC with the second opinion minus without, on rows that its curve has not seen: {gain}"
+    )
+    if opinion.used:
+        note += "; a guarantee needs rows that were not used for it."
+    else:
+        note += ": the order of right and wrong answers is not clearly better, so it is not used."
+    return CalibrationReport(
+        method=name,
+        calibrator=calibrator,
+        n_fit=val[0].n,
+        n_test=test[0].n,
+        level=level,
+        changes=changes,
+        methods=methods,
+        choice=None,
+        findings=(),
+        notes=(note, *_note_harm(name, changes, ())),
     )
 
 
