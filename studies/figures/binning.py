@@ -42,8 +42,9 @@ def binning_figures(store: Store, runs: list[Run]) -> dict[str, Figure]:
 
 def hidden(name: str, preds: hs.Predictions) -> Figure:
     """Figure 2: ten bins, the same with a hundred above 0.9, and where the images are."""
-    titles = [f"{name}: ten bins", "hundredths above 0.9", "confidences"]
+    titles = ["ten bins", "hundredths above 0.9", "confidences"]
     figure, axes = panels(titles, [AXES, AXES, ("confidence", "images")])
+    figure.suptitle(name, fontsize=9)
     bars(axes[0], tally(preds), hs.equal_range(10))
     bars(axes[1], tally(preds), hs.equal_range(100))
     axes[1].set(xlim=(0.9, 1.0), ylim=(0.4, 1.0))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ..plans import runs_of
 from ..runs import Run
@@ -78,8 +79,17 @@ def against_size(
                 line(ax, repeats, found, f"{family} {name}", f"C{i}")
     for ax in axes:
         ax.set_xscale("log")
-        name_lines(ax)
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_count(value)))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.tick_params(axis="x", labelsize=8)
+        name_lines(ax, size=7.0)
     return figure
+
+
+def short_count(value: float) -> str:
+    """200k, 1M: powers of ten beside each other would collide."""
+    return f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k"
 
 
 def line(

@@ -17,7 +17,7 @@ from ..tables import Table
 from .findings import Findings
 from .networks import PAPER_NETWORKS
 from .papers import PAPERS, count_verdicts, of_papers, own_questions, regime_words
-from .words import AFTERWARDS, WORDS
+from .words import AFTERWARDS, NOT_TRIED, WORDS
 
 METHOD = """## How to read the verdicts
 
@@ -69,6 +69,7 @@ def overview(store: Store, scale: str, found: Mapping[str, Findings]) -> str:
         verdicts(claims).to_markdown(),
         own_table(claims).to_markdown(),
         left_open(store, scale, claims).to_markdown(),
+        Table("Not tried, and why", ["paper", "where", "claim", "why"], NOT_TRIED).to_markdown(),
         METHOD,
         afterwards(claims),
         runs_table(store, scale).to_markdown(),

@@ -178,3 +178,19 @@ AFTERWARDS = {
         "Judged on our networks, of many sizes; by the published ones, which span a factor of three, it cannot be decided."
     ),
 }
+
+NO_IMAGES = "The images could not be had, and nobody published passes or ensembles of them."
+# What the papers say and nothing here can decide: paper, where, claim, why.
+NOT_TRIED = (
+    ("Finlay & Oberman", "section 7.1, table 1",
+     "On ImageNet the scores of one pass are worth more than dropout and ensemble variance", NO_IMAGES),
+    ("Finlay & Oberman", "table 1", "On CIFAR-100 the implied top-5 loss is worth more than dropout and ensemble",
+     NO_IMAGES),
+    ("Laves", "table 1", "On CIFAR-100 scaling lowers ECE and UCE of MC dropout to a tenth", NO_IMAGES),
+    ("Ding 2020", "figure 5c", "On CIFAR-100 MCE is close to AMCE for WideResNets and far above it for DenseNets",
+     "The images could not be had; published are one DenseNet and no WideResNet of 100 classes."),
+    ("Ding 2020", "figure 7", "The same of U-Nets on whole hearts",
+     "The data need a registration; judged on membranes and nuclei instead."),
+    ("Vemuri", "chapters 3 to 6", "The numbers of ResNet-44 after 300 epochs",
+     "Too long for one core; judged on smaller and shorter trainings and on a published ResNet-44."),
+)  # fmt: skip

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
 pytest.importorskip("torch")
 pytest.importorskip("sklearn")
@@ -362,4 +363,33 @@ def test_binning_fitted_on_learnt_images_believes_in_them():
     )
     tests = last(outcomes(Parts(learnt, (learnt, new))))
     assert hs.ece(tests["histogram binning"].tally()) > 0.25
-    assert [e.word for e in binned({"a network": tests}, hs.ece)] == [AGREES]
+    assert [e.word for e in binned([{"a network": tests}, {}], hs.ece)] == [AGREES]
+
+
+def test_entropy_is_greatest_at_the_temperature_of_least_nll_under_equation_16():
+    """Laves, section A.2, for single passes: the condition holds there, and every small step that
+    keeps it and the sums of the rows lowers the entropy."""
+    rng = np.random.default_rng(0)
+    z = 3 * rng.normal(size=(300, 5))
+    softmax = lambda t: np.exp(z / t) / np.exp(z / t).sum(1, keepdims=True)
+    labels = np.array([rng.choice(5, p=row) for row in softmax(2.0)])
+    chosen = np.arange(300), labels
+    least = minimize_scalar(
+        lambda t: -np.log(softmax(t)[chosen]).mean(),
+        bounds=(0.5, 10),
+        method="bounded",
+        options={"xatol": 1e-10},
+    ).x
+    sides = lambda t: (z[chosen].mean(), (z * softmax(t)).sum(1).mean())
+    assert sides(least)[0] == pytest.approx(sides(least)[1], rel=1e-5)
+    assert abs(np.subtract(*sides(1.2 * least))) > 0.01 * abs(sides(least)[0])
+    p = softmax(least)
+    entropy = lambda q: -(q * np.log(q)).sum()
+    direction = z - z.mean(1, keepdims=True)
+    for _ in range(20):
+        step = rng.normal(size=z.shape) * p.min(1, keepdims=True)
+        step -= step.mean(1, keepdims=True)
+        step -= direction * (z * step).sum() / (z * direction).sum()
+        step *= 0.1 * (p / np.abs(step)).min()
+        assert (z * step).sum() == pytest.approx(0, abs=1e-9)
+        assert entropy(p + step) < entropy(p)
