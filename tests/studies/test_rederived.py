@@ -184,13 +184,14 @@ def pooled_eor(uncertainty, correct):
 
 
 # The trainings that the pages name, by the hash of their settings.
-PLAIN, AUGMENTED, SMOOTHED, LONG, LONG_20, DENSE = (
+PLAIN, AUGMENTED, SMOOTHED, LONG, LONG_20, DENSE, FULL_SIZE = (
     "resnet-14_cifar10_a3e4636e",
     "resnet-14_cifar10_9295021e",
     "resnet-14_cifar10_38899338",
     "resnet-14_cifar10_9b680c01",
     "resnet-20_cifar10_1f94fa2a",
     "densenet-10_cifar10_95b78b23",
+    "resnet-20_cifar10_86860a4b",
 )
 
 
@@ -219,11 +220,13 @@ def test_a_long_training_is_over_confident_on_test_images():
     assert (word, low > 0) == ("agrees", True)
 
 
-def test_the_test_ece_is_many_times_that_on_training_images():
-    found, word = evidence(
-        "regularisation", "The test ECE is much higher", "resnet-14, standard, 100 epochs"
-    )
-    values = [100 * ece(*of_split(LONG, split)) for split in ("test", "train")]
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [(LONG, "resnet-14, standard, 100 epochs"), (FULL_SIZE, "resnet-20, full size")],
+)
+def test_the_test_ece_is_many_times_that_on_training_images(name, case):
+    found, word = evidence("regularisation", "The test ECE is much higher", case)
+    values = [100 * ece(*of_split(name, split)) for split in ("test", "train")]
     assert numbers(found)[:2] == pytest.approx(values, abs=0.0051)
     assert (word, values[0] > 3 * values[1]) == ("agrees", True)
 
