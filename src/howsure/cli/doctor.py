@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,7 @@ from howsure.cli.common import (
     FILES,
     ReadingCommand,
     add_reading_options,
+    format_reading_call,
     say,
     show_spinner,
 )
@@ -55,11 +57,14 @@ def command(
         rows: list[dict[str, Any]] = []
         for path, description, problems in examined:
             holds = None if description is None else asdict(description)
-            rows.append({"file": path, "holds": holds, "problems": [asdict(p) for p in problems]})
+            told = [asdict(p) for p in problems]
+            proposal = propose_command(path, problems, options)
+            rows.append({"file": path, "holds": holds, "problems": told, "proposal": proposal})
         click.echo(strict_json.dump_line(rows))
     elif not quiet:
         for path, description, problems in examined:
-            say(build_examination(path, description, problems))
+            proposal = propose_command(path, problems, options)
+            say(build_examination(path, description, problems, proposal))
     # The exit code says whether `howsure evaluate` would read the files.
     for _, _, problems in examined:
         if any(problem.stops for problem in problems):
@@ -78,8 +83,24 @@ def examine_file(path: str, options: ReadOptions) -> tuple[Description | None, l
         return description, problems(path, options=options)
 
 
+def propose_command(path: str, problems: Sequence[FileProblem], options: ReadOptions) -> str | None:
+    """The command that reads a file which cannot be read as it is, if a guess does."""
+    from howsure.formats.proposals import propose_options
+
+    if not any(problem.stops for problem in problems):
+        return None
+    with show_spinner(f"guessing what {path} means"):
+        proposal = propose_options(Path(path), options)
+    if proposal is None:
+        return None
+    return f"howsure evaluate {format_reading_call([path], proposal)}"
+
+
 def build_examination(
-    path: str, description: Description | None, problems: Sequence[FileProblem]
+    path: str,
+    description: Description | None,
+    problems: Sequence[FileProblem],
+    proposal: str | None = None,
 ) -> Any:
     """Contents and problems of a file, for a terminal."""
     from rich.console import Group
@@ -119,4 +140,7 @@ def build_examination(
         if problem.anyway:
             anyway = f"          can be evaluated anyway: {make_printable(problem.anyway)}"
             lines.append(Text(anyway, style="dim"))
+    if proposal is not None:
+        lines.append(Text("Best guess, which can be read; check that it is what you mean:"))
+        lines.append(Text(f"  {make_printable(proposal)}", style="green"))
     return Group(*lines, Text(""))

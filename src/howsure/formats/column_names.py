@@ -257,7 +257,7 @@ def _plan_class_columns(contents: Contents) -> Plan:
         for name in contents.entries:
             known = _find_table_part(name.strip().lower())
             if not fits and known is not None and known[1] == "labels":
-                fits = end in _list_texts(contents.entries[name])
+                fits = end in list_texts(contents.entries[name])
         if fits:
             plan[part] = _order_by_number(names, prefix, contents)
     return plan
@@ -513,7 +513,7 @@ def suggest_names(contents: Contents) -> str:
     numbers: dict[str, Floats] = {}
     shares: list[str] = []  # between 0 and 1, and not right or wrong
     for name, entry in entries.items():
-        column = _read_numbers(entry, contents.commas)
+        column = read_numbers(entry, contents.commas)
         if column is not None:
             numbers[name] = column
             inside = column.min() >= 0 and column.max() <= 1
@@ -523,7 +523,7 @@ def suggest_names(contents: Contents) -> str:
         if name in numbers or len(entry.shape) != 1:
             continue
         # Every text of a column of labels names a column of numbers.
-        texts = _list_texts(entry)
+        texts = list_texts(entry)
         classes = [column for column in numbers if column.strip() in texts]
         if len(classes) == len(texts) > 1:
             part = "logits"
@@ -556,7 +556,7 @@ def suggest_names(contents: Contents) -> str:
     )
 
 
-def _read_numbers(entry: FileEntry, commas: bool) -> Floats | None:
+def read_numbers(entry: FileEntry, commas: bool) -> Floats | None:
     """The first numbers of a column; None where some are none."""
     if len(entry.shape) != 1 or entry.rows < 2:
         return None
@@ -587,7 +587,7 @@ def find_label_columns(contents: Contents, k: int, n: int) -> list[str]:
     names: list[str] = []
     for name, entry in list(contents.entries.items())[:SUGGESTION_COLUMNS]:
         if contents.table:
-            fits = len(entry.shape) == 1 and 2 <= len(_list_texts(entry)) <= k
+            fits = len(entry.shape) == 1 and 2 <= len(list_texts(entry)) <= k
         else:
             one_each = entry.shape[:1] == (n,) and len(entry.shape) <= 2
             fits = one_each and entry.dtype.startswith(WHOLE_DTYPES)
@@ -596,5 +596,6 @@ def find_label_columns(contents: Contents, k: int, n: int) -> list[str]:
     return names
 
 
-def _list_texts(entry: FileEntry) -> set[str]:
+def list_texts(entry: FileEntry) -> set[str]:
+    """The different texts of the first rows of a column."""
     return {str(cell).strip() for cell in entry.load()[:SUGGESTION_ROWS]}

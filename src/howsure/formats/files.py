@@ -354,12 +354,12 @@ def read_column(paths: PathLike | Iterable[PathLike], name: str) -> list[str]:
 
 def list_columns(path: PathLike) -> list[str]:
     """The names of the columns or arrays of a file."""
-    return list(_read_beginning(path, 1).entries)
+    return list(read_beginning(path, 1).entries)
 
 
 def list_likely_labels(path: PathLike, k: int, n: int) -> list[str]:
     """The columns or arrays that play no part and may hold the labels of n samples of k classes."""
-    beginning = _read_beginning(path, SUGGESTION_ROWS)
+    beginning = read_beginning(path, SUGGESTION_ROWS)
     known = find_parts(beginning)
     return [name for name in find_label_columns(beginning, k, n) if name not in known]
 
@@ -374,7 +374,7 @@ def read_receipt(path: Path, options: ReadOptions) -> Receipt:
     return build_receipt(next(iter(form.load_reader().read(path, 1))), options)
 
 
-def _read_beginning(path: PathLike, rows: int) -> Contents:
+def read_beginning(path: PathLike, rows: int) -> Contents:
     """The first rows of a file, or all of it where it cannot be read in parts."""
     form, file = locate_file(Path(path))
     return next(iter(form.load_reader().read(file, rows)))

@@ -1,0 +1,72 @@
+"""The doctor's best guess: a command that reads the file, or none."""
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from howsure.cli import main
+from howsure.formats import read
+from howsure.formats.proposals import propose_options
+from howsure.predictions.read_options import ReadOptions
+
+TABLES = {
+    "a risk": ("sick,risk\n1,0.9\n0,0.2\n1,0.4\n", {"probs": "risk", "labels": "sick"}),
+    "an answer beside": (
+        "y_true,y_pred,y_score\n1,0,0.9\n0,0,0.7\n1,1,0.8\n",
+        {"confidence": "y_score"},
+    ),
+    "three classes": (
+        "truth,a,b,c\nb,0.2,0.7,0.1\na,0.5,0.3,0.2\nc,0.3,0.3,0.4\n",
+        {"probs": "a,b,c", "labels": "truth"},
+    ),
+    "labels only": ("prob_0,prob_1,truth\n0.1,0.9,1\n0.7,0.3,0\n", {"labels": "truth"}),
+    "right": ("sure,ok\n0.9,1\n0.4,0\n0.8,1\n", {"confidence": "sure", "correct": "ok"}),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_guess_that_reads_the_file(name: str, tmp_path: Path) -> None:
+    text, names = TABLES[name]
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    proposal = propose_options(path, ReadOptions())
+    assert proposal is not None
+    assert proposal.names == names
+    assert read(path, options=proposal).correct.size
+
+
+def test_arrays_without_names(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez(path, np.array([[2.0, -1.0], [0.5, 3.0]]), np.array([0, 0]))
+    proposal = propose_options(path, ReadOptions())
+    assert proposal is not None
+    assert proposal.names == {"logits": "arr_0", "labels": "arr_1"}
+
+
+@pytest.mark.parametrize("text", ["a,b\nx,y\nz,w\n", "n\n1\n2\n", "", "0.1,0.2\n"])
+def test_no_guess(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    assert propose_options(path, ReadOptions()) is None
+
+
+def test_the_doctor_ends_with_a_command_that_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{i % 3 == 0:d},{0.1 + 0.8 * (i % 7) / 7}\n" for i in range(60))
+    Path("my data.csv").write_text("sick,risk\n" + rows)
+    with pytest.raises(SystemExit) as end:
+        main(["doctor", "my data.csv"])
+    assert end.value.code == 2
+    last = capsys.readouterr().out.rstrip().splitlines()[-1].strip()
+    with pytest.raises(SystemExit) as end:
+        main(["doctor", "my data.csv", "--json"])
+    assert json.loads(capsys.readouterr().out)[0]["proposal"] == last
+    with pytest.raises(SystemExit) as end:
+        main([*shlex.split(last)[1:], "--json"])
+    assert end.value.code == 0
+    assert json.loads(capsys.readouterr().out)["n"] == 60
