@@ -23,7 +23,7 @@ from howsure.calibrators import (
 )
 from howsure.metrics.binary import positive_class
 from howsure.predictions.frames import FixedClassifier
-from howsure.report.focus import Cut
+from howsure.predictions.segments import Cut
 
 RNG = np.random.default_rng(0)
 CONFIDENCE = RNG.random(60)

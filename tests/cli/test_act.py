@@ -59,7 +59,7 @@ def test_threshold_with_a_promise_checked_on_test(
 
 def test_threshold_as_json(howsure: Callable, val: Path) -> None:
     ran = howsure(
-        "threshold", "v.npz", "--split", "val", "--accuracy", "0.99", "--by", "class", "--json"
+        "threshold", "v.npz", "--split", "val", "--accuracy", "0.99", "--by", "predicted", "--json"
     )
     plan = json.loads(ran.out)
     validate(plan, "plan")
@@ -116,7 +116,7 @@ def test_infeasible_exits_1_and_says_how_many_labels(howsure: Callable, val: Pat
         (("--accuracy", "1.5"), "accuracy is 1.5"),
         (("--risk", "0.1", "--delta", "0"), "delta is 0"),
         (("--accuracy", "0.9", "--score", "max_prop"), "not a score"),
-        (("--accuracy", "0.9", "--by", "group"), "give group="),
+        (("--accuracy", "0.9", "--by", "group"), "there is no column 'group'"),
         (("--accuracy", "0.9", "--online", "o.json"), "give --risk"),
     ],
 )
@@ -315,3 +315,51 @@ def test_an_online_policy_remembers_it_too(howsure: Callable, percents: Path) ->
     fitted = ("old.csv", *NAMED, "--name", "correct=was_right", "--risk", "0.2")
     howsure("threshold", *fitted, "--online", "o.json", "-q")
     assert len(howsure("decide", "o.json", "new.csv", "-q").out.splitlines()) == 60
+
+
+def write_wards(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = ["id,confidence,correct,ward,age,group"]
+    for i in range(1200):
+        ward = "ABC"[i % 3]
+        right = int(rng.random() > {"A": 0.001, "B": 0.001, "C": 0.4}[ward])
+        lines.append(f"{i},{rng.uniform(0.5, 1):.4f},{right},{ward},{20 + i % 70},{ward}")
+    (folder / "v.csv").write_text("\n".join(lines) + "\n")
+    new = "id,confidence,ward,age,group\na,0.999,A,30,A\nb,0.999,C,30,C\nc,0.999,Z,30,Z\n"
+    (folder / "n.csv").write_text(new)
+
+
+@pytest.mark.parametrize("more", [("--by", "group"), ("--by", "ward", "--cluster", "ward")])
+def test_a_group_has_a_threshold_with_a_promise_of_its_own(
+    more: tuple[str, ...], howsure: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--risk --by group` never accepted anything, and a group not known took the common threshold."""
+    monkeypatch.chdir(tmp_path)
+    write_wards(tmp_path)
+    ran = howsure("threshold", "v.csv", "--risk", "0.05", *more, "-o", "p.json", "--json")
+    assert ran.code == 0
+    found = {row["name"]: row["guarantee"]["feasible"] for row in json.loads(ran.out)["segments"]}
+    assert found == {"A": True, "B": True, "C": False}
+    decided = [json.loads(line) for line in howsure("decide", "p.json", "n.csv").out.splitlines()]
+    assert [row["decision"] for row in decided] == ["accept", "defer", "defer"]
+    assert [row["segment"] for row in decided] == ["A", "C", "Z"]
+    assert [row.get("known", True) for row in decided] == [True, True, False]
+
+
+def test_crossed_segments_at_once(
+    howsure: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_wards(tmp_path)
+    call = ("threshold", "v.csv", "--risk", "0.05", "--by", "ward,age:50,", "--together")
+    ran = howsure(*call, "--cluster", "id", "-o", "p.json")
+    assert ran.code == 0
+    assert "6 segments of ward,age:50, at once" in " ".join(ran.out.split())
+    decided = [json.loads(line) for line in howsure("decide", "p.json", "n.csv").out.splitlines()]
+    assert [row["segment"] for row in decided] == ["A × below 50", "C × below 50", "Z × below 50"]
+    assert [row["decision"] for row in decided] == ["accept", "defer", "defer"]
+    alone = howsure("threshold", "v.csv", "--risk", "0.05", "--together")
+    assert (alone.code, alone.err.splitlines()[-1]) == (
+        2,
+        "howsure: --together is about segments; say --by.",
+    )

@@ -344,7 +344,7 @@ def test_a_policy_in_words() -> None:
         "max_prob",
         0.75,
         Temperature(2.0),
-        by="class",
+        by="predicted",
         keys=("0", "2"),
         thresholds=(0.5, 0.9),
         guarantee=Guarantee("at most 5 % wrong", 0.05, 0.1, bound=0.04567),
@@ -352,7 +352,7 @@ def test_a_policy_in_words() -> None:
     )
     assert made.to_text().splitlines() == [
         "Accept where max_prob >= 0.75, defer the rest.",
-        "Own thresholds by class: 2; all others take this one.",
+        "Own thresholds by predicted: 2; all others take this one.",
         "After Temperature.",
         "Rule: at most 5 % wrong.",
         "Bound of the risk: 4.57 %.",
@@ -408,7 +408,7 @@ def test_a_group_needs_as_many_samples_as_were_asked_for() -> None:
     preds = labelled(30, group=["a"] * 10 + ["b"] * 20)
     choose = lambda t: threshold_at(t, 0.6)
     assert Policy.fit(preds, choose, by="group", minimum=10).keys == ("a", "b")
-    assert Policy.fit(preds, choose, by="group", minimum=11).keys == ("b",)
+    assert Policy.fit(preds, choose, by="group", minimum=11, rest="common").keys == ("b",)
     assert Policy.fit(preds, choose, by="group", minimum=1).keys == ("a", "b")
     with pytest.raises(InputError, match="minimum is 0; a whole number of at least 1 is needed"):
         Policy.fit(preds, choose, by="group", minimum=0)
@@ -434,7 +434,7 @@ def test_costs_are_a_square_of_the_classes() -> None:
         preds,
         lambda t: threshold_for_cost(t, error=1, deferral=0.5),
         costs=[[0, 1], [1, 0]],
-        by="class",
+        by="predicted",
         minimum=1,
     )
     assert policy.keys == ("0", "1")
@@ -533,7 +533,7 @@ def test_it_starts_below_the_scores_that_the_policy_accepts() -> None:
     assert made.level == 0.25  # a score that equals the threshold is accepted
     assert made.grid.tolist() == [0.1] * 51 + [0.5] * 100 + [0.9] * 50
     with pytest.raises(InputError, match="moves one threshold"):
-        OnlinePolicy.start(Policy("max_prob", 0.5, by="class"), score, risk=0.1)
+        OnlinePolicy.start(Policy("max_prob", 0.5, by="predicted"), score, risk=0.1)
 
 
 @pytest.mark.parametrize("accepted", [0, 1, 3])

@@ -42,7 +42,7 @@ def test_fit_decides_its_own_data_as_it_counted() -> None:
 def test_own_thresholds_with_a_pooled_fallback() -> None:
     preds = some(600, group=np.array(["big"] * 550 + ["small"] * 50))
     policy = Policy.fit(
-        preds, partial(threshold_for_accuracy, accuracy=0.9), by="group", minimum=100
+        preds, partial(threshold_for_accuracy, accuracy=0.9), by="group", rest="common"
     )
     assert policy.keys == ("big",)
     big = threshold_for_accuracy(Outcomes(preds.confidence, preds.correct)[:550].tally(), 0.9)
@@ -52,7 +52,7 @@ def test_own_thresholds_with_a_pooled_fallback() -> None:
 
 
 def test_own_thresholds_by_predicted_class() -> None:
-    policy = Policy("max_prob", 0.5, by="class", keys=("1",), thresholds=(0.9,))
+    policy = Policy("max_prob", 0.5, by="predicted", keys=("1",), thresholds=(0.9,))
     made = policy.decide(Predictions.from_probs([[0.7, 0.3], [0.3, 0.7], [0.05, 0.95]]))
     assert made.accept.tolist() == [True, False, True]
 
@@ -133,7 +133,7 @@ def test_bad_policies(arguments: tuple, message: str) -> None:
 
 
 def test_groups_are_needed_where_thresholds_are_by_group() -> None:
-    with pytest.raises(InputError, match="give group="):
+    with pytest.raises(InputError, match="there is no column 'group'"):
         Policy("max_prob", 0.5, by="group").decide(Predictions.from_probs([[0.5, 0.5]]))
 
 

@@ -319,8 +319,14 @@ def _choose_options(
     # their own, are about the file of the policy; but a log needs to know its metric.
     names = dict(fixed.read.names) if fixed.read else {}
     unneeded = {"labels", "correct", "grade", "loss", "weight", "group"}
-    if fixed.by == "group":
-        unneeded.remove("group")
+    columns: list[str] = []
+    if fixed.segmented:
+        from howsure.predictions.segments import PREDICTED, parse_segments
+
+        columns = [cut.column for cut in parse_segments(fixed.by or "")]
+        if "group" in columns:
+            unneeded.remove("group")
+        columns = [name for name in columns if name not in ("group", PREDICTED)]
     if "correct" in names and not call.piped:
         from howsure.formats.logs import is_log
 
@@ -336,7 +342,7 @@ def _choose_options(
         names=names,
         split=given.split,
         beside=UNLABELLED_PARTS,
-        attributes=getattr(fixed.calibrator, "columns", ()),
+        attributes=(*columns, *getattr(fixed.calibrator, "columns", ())),
     )
     # A policy for images or for many labels says by itself how its input is read.
     if policy is fixed and fixed.by == "image":
@@ -347,8 +353,8 @@ def _choose_options(
                 "images are decided from a file of arrays (image, class, height, width), not from a pipe."
             )
         score = fixed.keys[0]
-        columns = () if score in IMAGE_SCORES else (score,)
-        options = replace(options, image_score=score, attributes=columns)
+        further = () if score in IMAGE_SCORES else (score,)
+        options = replace(options, image_score=score, attributes=further)
     if policy is fixed and fixed.by == "label":
         if call.drift is not None or call.guarantee is not None:
             raise InputError(

@@ -29,7 +29,7 @@ from howsure.cli.common import (
 from howsure.cli.input_output import InputPath, OutputPath
 
 if TYPE_CHECKING:
-    from howsure.policies.policy import Policy
+    from howsure.policies.policy import Policy, Rest
     from howsure.predictions import Predictions
     from howsure.predictions.read_options import ReadOptions
 
@@ -74,14 +74,26 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option(
     "--by",
-    type=click.Choice(["class", "group"]),
-    help="Own thresholds by predicted class or by group.",
+    metavar="COLUMN",
+    help="Own thresholds: hospital, age:40,60, crossed hospital,age:40,60, predicted (class).",
 )
 @click.option(
-    "--minimum",
-    default=100,
+    "--together", is_flag=True, help="With --by: the guarantees of all segments hold at once."
+)
+@click.option(
+    "--rest",
+    type=click.Choice(["defer", "common"]),
+    default="defer",
     show_default=True,
-    help="Samples below which --by uses the common threshold.",
+    help="Segments that are too small or new: defer them, or take the common threshold.",
+)
+@click.option(
+    "--minimum", type=int, help="Samples below which a segment is too small [default: 100]."
+)
+@click.option(
+    "--cluster",
+    metavar="COLUMN",
+    help="Rows that belong together, the unit of a guarantee [default: the column group].",
 )
 @click.option("--calibrator", type=InputPath(), help="Apply a saved calibrator first.")
 @click.option("--on", "on", type=InputPath(), help="Check the result on this file.")
@@ -115,9 +127,10 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @add_reading_options
 @add_label_options
 def command(
-    files: Sequence[str], score: str, loss: str | None, image_score: str | None, by: Any, minimum: int,
-    calibrator: str | None, on: str | None, on_split: str | None, out: str | None, drift: str | None,
-    guarantee: str | None, false_alarms: float, online: str | None, audit: float, as_json: bool, quiet: bool,
+    files: Sequence[str], score: str, loss: str | None, image_score: str | None, by: str | None,
+    together: bool, rest: Rest, minimum: int | None, cluster: str | None, calibrator: str | None,
+    on: str | None, on_split: str | None, out: str | None, drift: str | None, guarantee: str | None,
+    false_alarms: float, online: str | None, audit: float, as_json: bool, quiet: bool,
     options: ReadOptions, **rule: Any,
 ) -> int:  # fmt: skip
     """Above which confidence may the model decide alone?
@@ -132,7 +145,8 @@ def command(
       howsure threshold val.npz --risk 0.02 --delta 0.05 -o policy.json
       howsure threshold all.npz --split val --on-split test --risk 0.02
       howsure threshold val.csv --error-cost 50 --deferral-cost 1 --expert-error 0.01
-      howsure threshold val.npz --accuracy 0.98 --by class
+      howsure threshold val.npz --accuracy 0.98 --by predicted
+      howsure threshold val.csv --risk 0.05 --by hospital,age:40,60 --together -o policy.json
       howsure threshold tags.npz --multilabel --risk 0.05 -o policy.json
       howsure threshold scans.npz --loss dice --risk 0.15 --bound betting -o policy.json
     """
@@ -154,6 +168,13 @@ def command(
     )
     choose, score, costs = _find_rule(rule, score)
     columns = Focus.of(None, (), loss, image_score).columns
+    if cluster is not None:
+        options = replace(options, names={**options.names, "group": cluster})
+    if by is not None:
+        by, further = find_segments(by, options.get_column("group"))
+        columns += further
+    elif together:
+        raise InputError("--together is about segments; say --by.")
     fitted = load(calibrator) if calibrator else None
     # A calibrator may need columns of its own, such as a second opinion.
     options = replace(options, attributes=(*columns, *getattr(fitted, "columns", ())))
@@ -186,7 +207,15 @@ def command(
                 label_policy, risk=rule["risk"], delta=rule["delta"], method=rule["method"]
             )
         else:
-            fit = partial(Policy.fit, choose=choose, by=by, costs=costs, minimum=minimum)
+            fit = partial(
+                Policy.fit,
+                choose=choose,
+                by=by,
+                together=together,
+                rest=rest,
+                costs=costs,
+                minimum=minimum,
+            )
         policy = fit(preds, score=score, calibrator=fitted, source=source)
         if loss is not None:
             keys = (image_score or IMAGE_SCORES[0],)
@@ -209,6 +238,19 @@ def command(
         say(build_plan_sheet(data))
     contradicted = data["test"] is not None and data["test"]["compatible"] is False
     return 1 if contradicted or not data["feasible"] else 0
+
+
+def find_segments(by: str, cluster: str | None) -> tuple[str, list[str]]:
+    """The segmentation, in which the column of clusters is called "group", and its other columns."""
+    from howsure.predictions.segments import PREDICTED, parse_segments
+
+    further: list[str] = []
+    for cut in parse_segments(by):
+        if cut.column == cluster and not cut.edges and cut.bins is None:
+            by = ",".join("group" if part == cluster else part for part in by.split(","))
+        elif cut.column not in (PREDICTED, "group"):
+            further.append(cut.column)
+    return by, further
 
 
 @frozen

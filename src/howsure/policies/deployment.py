@@ -5,7 +5,7 @@ plan that `howsure threshold` prints.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import inf, isnan, nan
 from typing import NotRequired, Protocol, TypedDict
 
@@ -17,7 +17,7 @@ from howsure._core.checks import Array, Bools, Floats, InputError
 from howsure._core.frozen import frozen
 from howsure.bounds import clopper_pearson_interval, compute_proportion_limits
 from howsure.policies.guarantee import Guaranteed
-from howsure.policies.policy import Decisions, Policy, find_keys
+from howsure.policies.policy import Decisions, Policy
 from howsure.policies.thresholds import Threshold
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
@@ -157,6 +157,24 @@ def _predict_share(
     return Share(value=value, low=float(low), high=float(high))
 
 
+def estimate_coverage(accept: Bools, group: Array | None, level: float) -> Share:
+    """The share that a fixed threshold accepts, with limits that clusters widen."""
+    n, kept = len(accept), int(accept.sum())
+    if group is None:
+        return count_share(kept, n, level)
+    value, units = kept / n, Units.of(n, None, group)
+    squares = sum_by_unit(accept.astype(np.float64) - value, units) ** 2
+    half = (1 - level) / 2
+    wider = student_quantile(estimate_freedom(squares, units.many - 1), half)
+    wider = (wider / student_quantile(inf, half)) ** 2
+    variance = max(float(squares.sum()) / n**2 * wider, value * (1 - value) / n)
+    size = float(units.many)
+    if variance > 0:
+        size = value * (1 - value) / variance
+    low, high = compute_proportion_limits(value * size, size, half)
+    return Share(value=value, low=float(low), high=float(high))
+
+
 def assign_folds(n: int, group: Array | None, folds: int, seed: int) -> Array:
     """The fold of each of n samples; those of a group are in the same one."""
     rng = np.random.default_rng(seed)
@@ -242,6 +260,14 @@ class PlannedGuarantee(TypedDict):
     why: str
 
 
+class SegmentData(TypedDict):
+    """One segment: its threshold, null where all of it is deferred, and what is promised of it."""
+
+    name: str
+    threshold: float | None
+    guarantee: PlannedGuarantee
+
+
 class ExpectedData(TypedDict):
     """Coverage and accuracy to expect on new data, and the counts behind them."""
 
@@ -301,6 +327,7 @@ class PlanData(TypedDict):
     questions: NotRequired[AllData]
     by: str | None
     thresholds: dict[str, float | None]
+    segments: NotRequired[list[SegmentData]]
     deferral: dict[str, list[DeferralData]]
     expected: ExpectedData | None
     test: TrialData | None
@@ -341,6 +368,12 @@ def plan(
     }
     if policy.guarantee is not None:
         out["guarantee"] = policy.guarantee
+    if policy.guarantees:
+        pairs = zip(own.items(), policy.guarantees, strict=True)
+        out["segments"] = [
+            {"name": name, "threshold": at, "guarantee": guarantee}
+            for (name, at), guarantee in pairs
+        ]
     if policy.basis is not None:
         basis = policy.basis
         out |= {"n": basis.n, "coverage": basis.coverage, "accuracy": basis.accuracy}
@@ -354,9 +387,14 @@ def plan(
             **counts,
         }
     # Cross-fitting chooses anew on each fold: one threshold, right or wrong, equal weights.
-    if policy.by is None and policy.costs is None and preds.weight is None and not preds.graded:
+    plain = policy.costs is None and preds.weight is None and not preds.graded
+    if policy.by is None and plain and policy.threshold < inf:
         o = Outcomes(decisions.score, preds.correct, group=preds.group)
-        out["expected"] = expected_on_new_data(o, choose, level=level)
+        expected = expected_on_new_data(o, choose, level=level)
+        # The threshold is fixed by now: only the accuracy looks better than it will be.
+        coverage = estimate_coverage(decisions.accept, preds.group, level)
+        kept = int(decisions.accept.sum())
+        out["expected"] = replace(expected, coverage=coverage, kept=kept)
     if test is not None:
         if test.graded:
             raise InputError(
@@ -389,9 +427,11 @@ def _count_deferrals(
         else:
             keys["predicted class"] = decisions.prediction.astype(str)
     if preds.layout is not None and preds.layout.parts == "labels":
-        keys["label"] = find_keys(preds, "label", decisions.prediction)
+        keys["label"] = np.array(preds.layout.names)[preds.layout.place]
     elif preds.group is not None:
         keys["group"] = preds.group
+    if decisions.segment is not None and policy.by not in ("predicted", "group"):
+        keys[str(policy.by)] = decisions.segment
     return {
         name: deferral_table(decisions.accept, right, key, level=level)
         for name, key in keys.items()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf, isnan, nan
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,6 @@ from howsure import scores
 from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure._core.text import make_text_array
 from howsure.calibrators import Calibrator
 from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.read_options import ReadOptions
@@ -26,12 +25,23 @@ from howsure.predictions.read_options import ReadOptions
 if TYPE_CHECKING:
     from howsure.policies.guarantee import Guaranteed
     from howsure.policies.thresholds import Threshold
-    from howsure.predictions.outcomes import Outcomes
-    from howsure.tallies.tally import Tally
 
-By = Literal["class", "group", "label", "image"]
+Rest = Literal["defer", "common"]
+Rule: TypeAlias = "Callable[..., Threshold | Guaranteed]"  # a tally or outcomes → a threshold
 DONT_KNOW = "I don't know"
 LISTED_LABELS = 20  # labels that an error lists
+SMALL_SEGMENT = 100  # samples below which a rule without a guarantee is not asked
+# Columns of decisions that have a value for each row.
+ROW_COLUMNS = (
+    "accept",
+    "prediction",
+    "confidence",
+    "score",
+    "ids",
+    "audit",
+    "segment",
+    "known",
+)
 
 
 @frozen
@@ -75,6 +85,8 @@ class Decisions:
     class_names: tuple[str, ...] | None = None
     audit: Bools | None = None  # accepted answers whose label an online policy asks for
     ticket: tuple[str, ...] | None = None  # identifies a decision of an online policy
+    segment: Array | None = None  # by which the threshold was looked up
+    known: Bools | None = None  # whether this segment has a threshold of its own
 
     @property
     def coverage(self) -> float:
@@ -94,7 +106,7 @@ class Decisions:
 
     def __getitem__(self, rows: slice | Sequence[int] | Ints | Bools) -> Decisions:
         columns: dict[str, Any] = {}
-        for name in ("accept", "prediction", "confidence", "score", "ids", "audit"):
+        for name in ROW_COLUMNS:
             column: Array | None = getattr(self, name)
             if column is not None:
                 columns[name] = column[rows]
@@ -108,9 +120,12 @@ class Policy:
     defer.
 
     `score` is the name of a score in `howsure.scores` (or, with `costs`, "cost": minus the least
-    expected cost, whose class is then the answer). With `by`, the classes or groups in `keys` have
-    `thresholds` of their own and all others take `threshold`. `guarantee` and `basis` say what is
-    guaranteed and on which data, and `read` how their file was read. Saved with `howsure.save`, read with `howsure.load`.
+    expected cost, whose class is then the answer). `by` names the columns whose values are segments
+    ("hospital", "age:40,60", "hospital,age:40,60", "predicted" for the predicted class), or is
+    "label" or "image". The segments in `keys` have `thresholds` and `guarantees` of their own, all
+    others take `threshold`, which is inf where they are deferred. `guarantee` and `basis` say what
+    is guaranteed and on which data, and `read` how their file was read. Saved with `howsure.save`,
+    read with `howsure.load`.
 
     >>> policy = Policy("max_prob", 0.75)
     >>> preds = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], class_names=["cat", "dog"])
@@ -121,13 +136,14 @@ class Policy:
     score: str
     threshold: float
     calibrator: Calibrator | None = None
-    by: By | None = None
+    by: str | None = None
     keys: tuple[str, ...] = ()
     thresholds: tuple[float, ...] = ()
     costs: tuple[tuple[float, ...], ...] | None = None
     k: int | None = None
     class_names: tuple[str, ...] | None = None
     guarantee: Guarantee | None = None
+    guarantees: tuple[Guarantee, ...] = ()
     basis: Basis | None = None
     read: ReadOptions | None = None
 
@@ -141,10 +157,12 @@ class Policy:
             )
         if self.score != "cost":
             find_score(self.score)
-        if self.by not in (None, "class", "group", "label", "image"):
-            raise InputError(
-                f"by={self.by!r}; 'class', 'group', 'label', 'image' or None is needed."
-            )
+        if self.segmented:
+            from howsure.predictions.segments import parse_segments
+
+            parse_segments(self.by or "")
+        if self.guarantees and len(self.guarantees) != len(self.keys):
+            raise InputError(f"{len(self.keys)} keys have {len(self.guarantees)} guarantees.")
         if self.by == "image" and len(self.keys) != 1:
             raise InputError("by='image' needs one key, the score of an image.")
         if len(self.keys) != len(self.thresholds) or (self.keys and self.by is None):
@@ -166,28 +184,39 @@ class Policy:
         if self.costs is not None:
             check_costs(self.costs, self.k)
 
+    @property
+    def segmented(self) -> bool:
+        """Whether columns of the data choose the threshold."""
+        return self.by not in (None, "label", "image")
+
     @classmethod
     def fit(
         cls,
         preds: Predictions,
-        choose: Callable[[Tally | Outcomes], Threshold | Guaranteed],
+        choose: Rule,
         *,
         score: str = "max_prob",
         calibrator: Calibrator | None = None,
-        by: By | None = None,
+        by: str | None = None,
+        together: bool = False,
+        rest: Rest = "defer",
         costs: ArrayLike | None = None,
-        minimum: int = 100,
+        minimum: int | None = None,
         source: tuple[str, str] = ("", ""),
     ) -> Policy:
         """Choose thresholds on labelled predictions with a rule such as `lambda t:
         threshold_for_accuracy(t, 0.99)`.
 
-        With `by` every predicted class or every group with at least `minimum` samples gets a
-        threshold of its own (inf where the rule finds none); smaller and new ones take the
-        threshold of all together. A guarantee then holds for each of them by itself; divide delta
-        by their number for all at once. With `by="image"` whole images are accepted or deferred by
-        the mean confidence of their pixels, with 1 − Dice as loss: `preds` are pixels with an image
-        as group, or `Images.predictions`. `source` names the data and its hash.
+        With `by` each segment has a threshold that is chosen on its own rows, and a guarantee of its
+        own; `together=True` makes these hold all at once, for as many of the largest segments as
+        have enough labels (the rule must take `delta=`). A segment that is too small or not known
+        here is deferred, or with `rest="common"` takes the threshold of all together, without a
+        guarantee of its own. Too small are segments with fewer labels than any guarantee needs, and
+        for other rules those below `minimum` (100). Clusters (`preds.group`) are the unit of a
+        guarantee; where `by` is "group" each cluster is a segment, and its rows are taken as
+        independent. With `by="image"` whole images are accepted or deferred by the mean confidence
+        of their pixels, with 1 − Dice as loss: `preds` are pixels with an image as group, or
+        `Images.predictions`. `source` names the data and its hash.
 
         >>> from howsure.policies import guaranteed_threshold
         >>> p = np.repeat([[0.99, 0.01]], 200, axis=0)
@@ -198,14 +227,18 @@ class Policy:
         """
         from howsure.policies.thresholds import (
             as_guarantee,
-            choose_by_key,
+            choose_by_segment,
             cost_outcomes,
             rows_or_tally,
+            summarise_segments,
         )
         from howsure.predictions.images import IMAGE_SCORES, images_of
         from howsure.predictions.outcomes import Outcomes
+        from howsure.predictions.segments import fix_edges, name_segments
 
         needs_predictions(preds, "Policy.fit")
+        if rest not in ("defer", "common"):
+            raise InputError(f"rest={rest!r}; 'defer' or 'common' is needed.")
         matrix = None if costs is None else check_costs(costs, preds.k)
         if calibrator is not None:
             was_fitted_on: Callable[[Predictions], bool] | None
@@ -224,31 +257,37 @@ class Policy:
         else:
             outcomes, answer = cost_outcomes(preds, matrix), find_cheapest(preds, matrix)[0]
             score, cost_rows = "cost", tuple(tuple(row) for row in matrix.tolist())
-        # The common threshold first: small and new groups fall back on it.
-        chosen = choose(rows_or_tally(outcomes))
-        own: dict[str, float] = {}
-        if by == "image":
-            own = {IMAGE_SCORES[0]: chosen.threshold}
-        elif by is not None:
-            own = choose_by_key(outcomes, find_keys(preds, by, answer), choose, minimum)
-        return cls(
+        common = choose(rows_or_tally(outcomes))
+        policy = cls(
             score=score,
-            threshold=chosen.threshold,
+            threshold=common.threshold,
             calibrator=calibrator,
-            by=by,
-            keys=tuple(own),
-            thresholds=tuple(own.values()),
             costs=cost_rows,
             k=preds.k,
             class_names=preds.class_names,
-            guarantee=as_guarantee(chosen),
+            guarantee=as_guarantee(common),
             basis=Basis(
                 n=len(outcomes),
-                coverage=chosen.coverage,
-                accuracy=chosen.accuracy,
+                coverage=common.coverage,
+                accuracy=common.accuracy,
                 source=source[0],
                 sha256=source[1],
             ),
+        )
+        if by == "image":
+            at = (common.threshold,)
+            return replace(policy, by=by, keys=(IMAGE_SCORES[0],), thresholds=at)
+        if by is None:
+            return policy
+        by = fix_edges(by, preds)
+        segments = name_segments(by, preds, answer)
+        if "group" in by.split(","):  # a segment is one cluster: its rows are the units
+            outcomes = replace(outcomes, group=None)
+        chosen = choose_by_segment(
+            outcomes, segments, choose, common=common, together=together, minimum=minimum
+        )
+        return summarise_segments(
+            replace(policy, by=by), outcomes, segments, chosen, rest=rest, together=together
         )
 
     def to_text(self) -> str:
@@ -264,9 +303,11 @@ class Policy:
         if self.threshold == inf:
             lines = ["Defer everything."]
         if self.by not in (None, "image"):
-            lines.append(
-                f"Own thresholds by {self.by}: {len(self.keys):,}; all others take this one."
-            )
+            others = "take this one"
+            if self.threshold == inf:
+                others = "are deferred"
+                lines = [f"Accept where {score} reaches the threshold of its own {self.by}."]
+            lines.append(f"Own thresholds by {self.by}: {len(self.keys):,}; all others {others}.")
         if self.calibrator is not None:
             lines.append(f"After {type(self.calibrator).__name__}.")
         if self.guarantee is not None:
@@ -314,7 +355,7 @@ class Policy:
         else:  # the cheapest answer need not be the likeliest
             answer, cost = find_cheapest(preds, self.costs)
             score, confidence = -cost, preds.probs[np.arange(preds.n), answer]
-        return Decisions(
+        decisions = Decisions(
             accept=score >= self.limits(preds, answer),
             prediction=answer,
             confidence=confidence,
@@ -322,6 +363,10 @@ class Policy:
             ids=preds.ids,
             class_names=preds.class_names or self.class_names,
         )
+        if not self.segmented:
+            return decisions
+        segment = self.find_keys(preds, answer)
+        return replace(decisions, segment=segment, known=np.isin(segment, self.keys))
 
     def limits(self, preds: Predictions, answer: Array) -> float | Floats:
         """The threshold of each sample."""
@@ -336,8 +381,17 @@ class Policy:
                     f"this policy is for the labels {ours}; these predictions have {theirs}."
                 )
         own = dict(zip(self.keys, self.thresholds, strict=True))
-        keys = find_keys(preds, self.by, answer).tolist()
+        keys = self.find_keys(preds, answer).tolist()
         return np.array([own.get(key, self.threshold) for key in keys])
+
+    def find_keys(self, preds: Predictions, answer: Array) -> Array:
+        """What a sample's own threshold is looked up by, as text: its label or its segment."""
+        if self.by == "label":
+            layout = preds.needs_labels("a threshold for each label")
+            return np.array(layout.names)[layout.place]
+        from howsure.predictions.segments import name_segments
+
+        return name_segments(self.by or "", preds, answer)
 
     def check_classes(self, preds: Predictions) -> None:
         """Refuse predictions over other classes than the policy was made for."""
@@ -360,20 +414,6 @@ def find_score(name: str) -> Callable[[Predictions], Floats]:
     if name not in scores.__all__:
         raise InputError(f"{name!r} is not a score; one of {', '.join(scores.__all__)} is needed.")
     return getattr(scores, name)
-
-
-def find_keys(preds: Predictions, by: By, answer: Array) -> Array:
-    """What a sample's own threshold is looked up by: its predicted class, its group or its label,
-    as text.
-    """
-    if by == "group":
-        if preds.group is None:
-            raise InputError("thresholds by group need a group for each sample; give group=.")
-        return make_text_array([str(name) for name in preds.group.tolist()])
-    if by == "label":
-        layout = preds.needs_labels("a threshold for each label")
-        return np.array(layout.names)[layout.place]
-    return answer.astype(str)
 
 
 def _find_answer(preds: Predictions) -> Array:

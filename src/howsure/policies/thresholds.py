@@ -6,9 +6,9 @@ Nothing is guaranteed here but by `label_thresholds`, which asks `guarantee` for
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import inf, isnan, nan
+from math import inf, isnan, log, log1p, nan
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,9 +21,12 @@ from howsure.calibrators import Calibrator
 from howsure.metrics.risk_coverage import find_widest_row
 from howsure.policies.guarantee import Guaranteed, Method, guaranteed_threshold
 from howsure.policies.policy import (
+    SMALL_SEGMENT,
     Basis,
     Guarantee,
     Policy,
+    Rest,
+    Rule,
     check_costs,
     find_cheapest,
     find_score,
@@ -239,19 +242,137 @@ def cost_outcomes(preds: Predictions, costs: ArrayLike) -> Outcomes:
     return Outcomes(-expected, loss=paid, group=preds.group)
 
 
-def choose_by_key(
+def choose_by_segment(
     o: Outcomes,
-    keys: Array,
-    choose: Callable[[Tally | Outcomes], Threshold | Guaranteed],
-    minimum: int,
-) -> dict[str, float]:
-    """The threshold that a rule chooses for each key with at least `minimum` samples."""
-    checks.at_least(minimum, 1, "minimum")
-    names, counts = np.unique(keys, return_counts=True)
+    segments: Array,
+    choose: Rule,
+    *,
+    common: Threshold | Guaranteed,
+    together: bool = False,
+    minimum: int | None = None,
+) -> dict[str, Threshold | Guaranteed | None]:
+    """What a rule chooses for each segment on its own rows; None where it is too small.
+
+    `common` is what it chose for all. `together`: with m the largest number such that the m-th
+    largest segment has at least ln(d)/ln(1 − risk) labels at d = 1 − (1 − delta)^(1/m), the m
+    largest segments have the level d, so that all their guarantees hold at once; delta/m where
+    clusters span segments. Sizes count clusters where there are any.
+    """
+    if minimum is not None:
+        checks.at_least(minimum, 1, "minimum")
+    guaranteed = isinstance(common, Guaranteed)
+    names, place, rows = np.unique(segments, return_inverse=True, return_counts=True)
+    sizes: dict[str, int] = {}
+    clusters: list[Array] = []
+    for i, name in enumerate(names.tolist()):
+        sizes[name] = int(rows[i])
+        if o.group is not None:
+            clusters.append(np.unique(o.group[place == i]))
+            if guaranteed:
+                sizes[name] = len(clusters[-1])
+    spanned = False
+    if clusters:
+        spanned = len(np.concatenate(clusters)) > len(np.unique(np.concatenate(clusters)))
+    # Sizes alone say which segments are asked, before any answer is looked at.
+    least = float(minimum or SMALL_SEGMENT)
+    level: dict[str, float] = {}
+    if guaranteed:
+        least = float(minimum or 1)
+        if common.risk < 1:
+            least = max(least, log(common.delta) / log1p(-common.risk))
+    if together:
+        if not guaranteed:
+            raise InputError("together= is about guarantees; give a rule that makes one (--risk).")
+        many, share = share_delta(list(sizes.values()), common.risk, common.delta, spanned)
+        largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:many]
+        level = dict.fromkeys(largest, share)
+    chosen: dict[str, Threshold | Guaranteed | None] = {}
+    for i, name in enumerate(names.tolist()):
+        chosen[name] = None
+        mine = rows_or_tally(o[place == i])
+        if together and name in level:
+            chosen[name] = choose(mine, delta=level[name])
+        elif not together and sizes[name] >= least - 1e-9:
+            chosen[name] = choose(mine)
+    return chosen
+
+
+def share_delta(
+    sizes: Sequence[int], risk: float, delta: float, spanned: bool
+) -> tuple[int, float]:
+    """How many of the largest segments can have a guarantee at once, and the level of each.
+
+    >>> many, share = share_delta([500, 200, 60], risk=0.05, delta=0.05, spanned=False)
+    >>> many, round(share, 4)
+    (2, 0.0253)
+    """
+    falling = sorted(sizes, reverse=True)
+    for many in range(len(falling), 0, -1):
+        share = delta / many
+        if not spanned:
+            share = 1 - (1 - delta) ** (1 / many)
+        if risk >= 1 or falling[many - 1] >= log(share) / log1p(-risk) - 1e-9:
+            return many, share
+    return 0, delta
+
+
+def summarise_segments(
+    policy: Policy,
+    o: Outcomes,
+    segments: Array,
+    chosen: Mapping[str, Threshold | Guaranteed | None],
+    *,
+    rest: Rest,
+    together: bool,
+) -> Policy:
+    """The policy with the thresholds and guarantees of its segments, and what they give together."""
+    guarantees: dict[str, Guarantee] = {}
     thresholds: dict[str, float] = {}
-    for name in names[counts >= minimum]:
-        thresholds[str(name)] = choose(rows_or_tally(o[keys == name])).threshold
-    return thresholds
+    for name, found in chosen.items():
+        if found is not None:
+            thresholds[name], guarantees[name] = found.threshold, as_guarantee(found)
+        elif rest == "defer":
+            why = "too few labels" if o.group is None else "too few groups"
+            thresholds[name], guarantees[name] = inf, Guarantee(why, feasible=False, why=why)
+    common = policy.guarantee or Guarantee("")
+    known = [g for g in guarantees.values() if g.feasible]
+    rule = common.rule
+    if not isnan(common.risk):
+        sure = 1 - common.delta
+        rule = f"risk of the accepted at most {common.risk:g} with probability {sure:g}"
+    rule += f", each segment of {policy.by} for itself"
+    if together:
+        asked = sum(found is not None for found in chosen.values())
+        rule = rule.replace("each segment", f"{asked} segments").replace("for itself", "at once")
+    reasons = {g.why for g in guarantees.values()}
+    bounds_known = [g.bound for g in known if not isnan(g.bound)]
+    needed = [g.labels_needed for g in guarantees.values() if g.labels_needed is not None]
+    fallback = policy.threshold if rest == "common" else inf
+    limits = np.array([thresholds.get(name, fallback) for name in segments.tolist()])
+    accept = np.asarray(o.score) >= limits
+    basis = policy.basis
+    if basis is not None:
+        accuracy = nan
+        if o.correct is not None and accept.any():
+            accuracy = float(o.correct[accept].mean())
+        basis = replace(basis, coverage=float(accept.mean()), accuracy=accuracy)
+    return replace(
+        policy,
+        threshold=fallback,
+        keys=tuple(thresholds),
+        thresholds=tuple(thresholds.values()),
+        guarantees=tuple(guarantees.values()),
+        guarantee=replace(
+            common,
+            rule=rule,
+            bound=max(bounds_known, default=nan),
+            feasible=bool(known),
+            labels_needed=None if known else min(needed, default=None),
+            groups=None if o.group is None else common.groups,
+            why=reasons.pop() if not known and len(reasons) == 1 else "",
+        ),
+        basis=basis,
+    )
 
 
 def as_guarantee(chosen: Threshold | Guaranteed) -> Guarantee:

@@ -22,8 +22,9 @@ from howsure.metrics.binary import build_case_aucs, build_case_outcomes, positiv
 from howsure.metrics.calibration_error import ClassBinSums, sum_classes
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
+from howsure.predictions.segments import find_column
 from howsure.report.catalogue import TOP_K, On, Score, choose_scores, resolve_score
-from howsure.report.focus import WHOLE, Focus, find_column
+from howsure.report.focus import WHOLE, Focus
 from howsure.report.sums import (
     MIN_ROWS_PER_CLASS,
     AnswerColumns,

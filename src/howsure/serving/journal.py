@@ -112,6 +112,11 @@ def _format_decisions(decisions: Decisions, bursts: Sequence[str] | None = None)
         tickets = decisions.ticket
         if tickets is not None:
             extra = [f'{x},"ticket":"{t}"' for x, t in zip(extra, tickets, strict=True)]
+    if decisions.segment is not None and decisions.known is not None:
+        for i, (name, known) in enumerate(zip(decisions.segment, decisions.known, strict=True)):
+            extra[i] += f',"segment":{strict_json.dump_line(str(name))}'
+            if not known:
+                extra[i] += ',"known":false'
     if bursts is not None:
         extra = [
             f'{x},"burst":{strict_json.dump_line(name)}'

@@ -4,6 +4,7 @@ acting.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from howsure._core.text import format_rounded_up
 from howsure.policies.deployment import (
     ExpectedData,
     PlanData,
+    SegmentData,
     ShareData,
     TrialData,
 )
@@ -190,9 +192,13 @@ def build_plan_sheet(plan: PlanData) -> Sheet:
     if by != "image":
         for key, threshold in plan["thresholds"].items():
             thresholds.append([key, "defer all" if threshold is None else f"{threshold:.6g}"])
-    rest = "" if plan["threshold"] is None else " (others take the common one)"
-    title = f"Thresholds by {by}{rest}"
-    tables = [TextTable(title=title, head=[by, "threshold"], rows=thresholds)]
+    rest = " (others are deferred)"
+    if plan["threshold"] is not None:
+        rest = " (others take the common one)"
+    head = [by, "threshold"]
+    if "segments" in plan:
+        thresholds, head = list_segments(plan["segments"]), [by, "threshold", "guarantee"]
+    tables = [TextTable(title=f"Thresholds by {by}{rest}", head=head, rows=thresholds)]
     for what, deferrals in plan["deferral"].items():
         rows = TableRows()
         for row in deferrals[:DEFERRAL_ROWS]:
@@ -210,8 +216,30 @@ def build_plan_sheet(plan: PlanData) -> Sheet:
     )
 
 
+def list_segments(segments: Sequence[SegmentData]) -> TableRows:
+    """The threshold of each segment, and its bound or what keeps it from having one."""
+    rows = TableRows()
+    for segment in segments:
+        guarantee = segment["guarantee"]
+        said = guarantee["why"]
+        if guarantee["bound"] is not None:
+            said = f"risk below {format_percent(guarantee['bound'], 2)}"
+        elif guarantee["labels_needed"] is not None:
+            unit = "labels" if guarantee["groups"] is None else "groups"
+            said = f"about {format_rounded_up(guarantee['labels_needed'])} {unit} would usually be enough"
+        elif not guarantee["feasible"] and not said:
+            said = "these labels do not show it"
+        threshold = "defer all"
+        if segment["threshold"] is not None:
+            threshold = f"{segment['threshold']:.6g}"
+        rows.append([segment["name"], threshold, said or NONE])
+    return rows
+
+
 def _write_headline(plan: PlanData) -> str:
     threshold, score = plan["threshold"], plan["score"]
+    if plan.get("segments") and plan["feasible"] and threshold is None:
+        return f"Accept where {score} reaches the threshold of its own segment, defer the rest."
     if plan["by"] == "label" and plan["feasible"]:
         return f"Accept a label where its {score} reaches its own threshold, defer the rest."
     if threshold is None:
