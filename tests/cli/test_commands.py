@@ -224,6 +224,8 @@ def test_help_is_short_and_lists_reading_options_last(command: str, howsure: Cal
             "--multilabel",
             "--sums-to-one",
             "--answers",
+            "--ensemble",
+            "--parts",
             *(["--labels", "--join"] if "--join" in names else []),
         ]
 

@@ -163,3 +163,60 @@ def test_telling_columns_that_play_no_part_are_named(table: Callable[..., Path])
         "freq": "--name count=freq",
         "prob_other": "--name confidence=prob_other",
     }
+
+
+@pytest.fixture
+def members(tmp_path: Path) -> list[Path]:
+    """Two models on the same images."""
+    rng = np.random.default_rng(2)
+    labels = rng.integers(0, 3, 50)
+    paths: list[Path] = []
+    for name in ("a", "b"):
+        logits = 2 * np.eye(3)[labels] + rng.normal(size=(50, 3))
+        path = tmp_path / f"{name}.npz"
+        np.savez(path, logits=logits, labels=labels)
+        paths.append(path)
+    return paths
+
+
+def test_two_models_are_not_one_data_set(members: list[Path], run: Callable[..., Any]) -> None:
+    code, out, err = run("evaluate", *map(str, members))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    for way in ("howsure compare a.npz b.npz", "--ensemble", "--parts"):
+        assert way in err
+    code, out, _ = run("evaluate", *map(str, members), "--parts", "--json")
+    assert (code, json.loads(out)["n"]) == (0, 100)
+    code, out, err = run("evaluate", *map(str, members), "--ensemble", "--json")
+    report = json.loads(out)
+    assert (code, report["n"], report["samples"]) == (0, 50, 2)
+    assert "average of 2 files (a.npz, b.npz)" in err
+
+
+def test_an_ensemble_is_the_mean_of_its_members(members: list[Path]) -> None:
+    both = hs.read(members, options=ReadOptions(together="ensemble"))
+    apart = [hs.read(path) for path in members]
+    np.testing.assert_allclose(both.probs, (apart[0].probs + apart[1].probs) / 2)
+    assert hs.scores.mutual_information(both).min() < 0
+
+
+def test_members_must_answer_the_same_rows(members: list[Path], tmp_path: Path) -> None:
+    np.savez(tmp_path / "c.npz", logits=np.zeros((50, 3)), labels=np.zeros(50, dtype=int))
+    with pytest.raises(InputError, match="differ in their labels"):
+        hs.read([members[0], tmp_path / "c.npz"], options=ReadOptions(together="ensemble"))
+
+
+def test_identical_ids_that_are_no_row_numbers_tell_models(table: Callable[..., Path]) -> None:
+    first = table("id,confidence,correct\nq7,0.9,1\nq3,0.8,0\n", "a.csv")
+    second = table("id,confidence,correct\nq7,0.7,1\nq3,0.6,1\n", "b.csv")
+    with pytest.raises(InputError, match="same 2 rows \\(identical ids\\)"):
+        hs.read([first, second])
+
+
+@pytest.mark.parametrize("words", [["a", "b"], ["an answer " * 40, "another " * 40]])
+def test_texts_as_python_objects_are_evaluated(words: list[str]) -> None:
+    said = np.array(words * 20, dtype=object)
+    truth = np.array([words[0]] * 40, dtype=object)
+    preds = hs.Predictions.from_confidence(np.linspace(0.3, 0.9, 40), prediction=said, labels=truth)
+    assert hs.evaluate(preds).data["n"] == 40
+    assert hs.compare({"a": preds, "b": preds}).data["n"] == 40
+    assert len(hs.monitor(preds, preds).data["months"]) == 1

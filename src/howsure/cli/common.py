@@ -19,7 +19,7 @@ from howsure.cli.input_output import InputPath, OutputPath, PathCommand
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
-    from howsure.predictions.read_options import Answers, NoAnswer, ReadOptions
+    from howsure.predictions.read_options import Answers, NoAnswer, ReadOptions, Together
     from howsure.report.report import Report
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,6 +36,7 @@ READING_OPTIONS = (
     "multilabel",
     "sums_to_one",
     "answers",
+    "together",
 )
 # Of mallopt(3): two parameters, and the largest threshold that it takes.
 TRIM_THRESHOLD, MMAP_THRESHOLD, LARGEST_MMAP_THRESHOLD = -1, -3, 1 << 25
@@ -166,6 +167,20 @@ READING_PARAMETERS = [
         type=click.Choice(["file", "argmax"]),
         help="Where the file's answers are not the most probable classes: which count.",
     ),
+    click.option(
+        "--ensemble",
+        "together",
+        cls=ReadingOption,
+        flag_value="ensemble",
+        help="Several FILEs are members of an ensemble on the same rows.",
+    ),
+    click.option(
+        "--parts",
+        "together",
+        cls=ReadingOption,
+        flag_value="parts",
+        help="Several FILEs are parts of one data set, though they look alike.",
+    ),
 ]
 
 
@@ -188,6 +203,7 @@ def add_reading_options(f: Callable[..., Any]) -> Callable[..., Any]:
         multilabel: bool,
         sums_to_one: bool,
         answers: Answers | None,
+        together: Together | None,
         **others: Any,
     ) -> Any:
         from howsure.predictions.read_options import ReadOptions
@@ -204,6 +220,7 @@ def add_reading_options(f: Callable[..., Any]) -> Callable[..., Any]:
             multilabel=multilabel,
             sums_to_one=sums_to_one,
             answers=answers,
+            together=together,
         )
         return f(*args, options=options, **others)
 

@@ -17,8 +17,9 @@ from howsure.predictions import Predictions
 from howsure.predictions.class_labels import number_classes
 from howsure.predictions.input_shapes import concat_layouts, lay_out_units
 from howsure.predictions.predictions import GivenColumns
-from howsure.predictions.read_options import ReadOptions
+from howsure.predictions.read_options import ReadOptions, Together
 
+TELLING_LABELS = 20  # equal labels of fewer rows may be chance
 # The columns of predictions, beside their values, that files are joined by.
 COLUMNS_BESIDE = (
     "known_labels",
@@ -247,6 +248,70 @@ def _check_ids(ids: Array | None) -> None:
             got=f"is {str(ids[j])[:60]!r} like row {i} ({len(same):,} repeated ids)",
             need="an id names one sample, so use `group` for what several samples share",
         )
+
+
+def join_files(
+    parts: Sequence[Predictions], names: Sequence[str], together: Together | None
+) -> Predictions:
+    """Files as one data set, or as the members of an ensemble; refused where they may be models on
+    the same rows and nothing says what they are.
+    """
+    if together == "ensemble":
+        return average_members(parts, names)
+    if together is None:
+        for part, name in zip(parts[1:], names[1:], strict=True):
+            same = find_same_rows(parts[0], part)
+            if same:
+                both = f"{names[0]} {name}"
+                raise InputError(
+                    f"{names[0]} and {name}",
+                    got=f"have the same {part.n:,} rows ({same})",
+                    need=f"say what they are: howsure compare {both} (models), "
+                    "--ensemble (members, averaged) or --parts (of one data set)",
+                    hint="in Python, ReadOptions(together='ensemble') or 'parts'",
+                )
+    return concat_predictions(parts, names)
+
+
+def find_same_rows(a: Predictions, b: Predictions) -> str:
+    """What says that two files are about the same rows; "" where nothing does."""
+    if a.n != b.n:
+        return ""
+    if a.ids is not None and b.ids is not None and np.array_equal(a.ids, b.ids):
+        # Every part of a data set may be numbered from 0 or 1 on.
+        numbered = a.ids.dtype.kind in "iu" and bool((np.diff(a.ids) == 1).all())
+        if not numbered and a.n > 1:
+            return "identical ids"
+    labels, others = a.known_labels, b.known_labels
+    if labels is None or others is None or a.n < TELLING_LABELS:
+        return ""
+    if np.array_equal(labels, others) and len(set(labels.tolist())) > 1:
+        return "identical labels"
+    return ""
+
+
+def average_members(parts: Sequence[Predictions], names: Sequence[str]) -> Predictions:
+    """Members of an ensemble: their probabilities are averaged, and their disagreement is known."""
+    first = parts[0]
+    for part, name in zip(parts, names, strict=True):
+        if part.kind == "confidence":
+            need = "members of an ensemble need logits or probabilities of all classes"
+            raise InputError(name, got="has a confidence alone", need=need)
+        _check_alike(first, part, names[0], name)
+        for column in ("known_labels", "ids"):
+            ours, theirs = getattr(first, column), getattr(part, column)
+            if part.n != first.n or not np.array_equal(ours, theirs):
+                got = f"differ in their {column.removeprefix('known_')}"
+                need = "members of an ensemble answer the same rows"
+                raise InputError(f"{names[0]} and {name}", got=got, need=need)
+    members: list[Array] = []
+    for part in parts:
+        members.append(part.values if part.values.ndim == 3 else part.values[None])
+    receipt = first.receipt
+    if receipt is not None:
+        note = f"average of {len(parts)} files ({', '.join(names)})"
+        receipt = replace(receipt, notes=(*receipt.notes, note))
+    return replace(first, values=np.concatenate(members), receipt=receipt)
 
 
 def concat_predictions(parts: Sequence[Predictions], names: Sequence[str]) -> Predictions:

@@ -326,6 +326,16 @@ def _parse_json_cells(column: TextColumn) -> list[Any]:
     return out
 
 
+def describe_list(name: str, shape: tuple[int, ...]) -> str:
+    """What a row of a column of lists must be, where other rows have this shape."""
+    if name.strip().lower() == "logprobs":
+        return (
+            "one log-probability for each class, as many as in the other rows (where these are "
+            "log-probabilities of tokens: the exponential of their sum as confidence)"
+        )
+    return f"a list of {' × '.join(map(str, shape))} numbers, as in the other rows,"
+
+
 def _parse_uneven_lists(column: TextColumn, cells: list[Any]) -> Array:
     """Report the rows that do not fit; the shape is that of the first row that is a list of
     numbers.
@@ -341,12 +351,7 @@ def _parse_uneven_lists(column: TextColumn, cells: list[Any]) -> Array:
     need = "a list of numbers"
     if lists:
         shape = lists[0].shape
-        need = f"a list of {' × '.join(map(str, shape))} numbers, as in the other rows,"
-    if column.name.strip().lower() == "logprobs":
-        need = (
-            "one log-probability for each class, as many as in the other rows (where these are "
-            "log-probabilities of tokens: the exponential of their sum as confidence)"
-        )
+        need = describe_list(column.name, shape)
     for row, a in enumerate(rows):
         if a is None or a.shape != shape:
             column.report_cell(row, need)

@@ -22,7 +22,7 @@ from howsure._core import checks
 from howsure._core.checks import Array, InputError
 from howsure._core.file_access import check_readable, replace_file
 from howsure._core.frozen import frozen
-from howsure.formats.assembly import build_predictions, concat_predictions
+from howsure.formats.assembly import build_predictions, join_files
 from howsure.formats.column_names import (
     ATTRIBUTE,
     SUGGESTION_ROWS,
@@ -328,7 +328,7 @@ def read(
         preds = build_predictions(data, resolved, first_image=images)
         parts.append(preds if receipt is None else add_receipt(preds, receipt))
         images += len(data.arrays[data.kind])
-    return concat_predictions(parts, [path.name for path in files])
+    return join_files(parts, [path.name for path in files], asked.together)
 
 
 def read_column(paths: PathLike | Iterable[PathLike], name: str) -> list[str]:

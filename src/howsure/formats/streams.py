@@ -19,7 +19,7 @@ import numpy as np
 from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure.formats.assembly import build_predictions
-from howsure.formats.cells import TextColumn
+from howsure.formats.cells import TextColumn, describe_list
 from howsure.formats.column_names import (
     Plan,
     choose_values,
@@ -292,8 +292,7 @@ class _BatchBuilder:
         values = data.arrays[data.kind]
         shape, classes = self.first.get(data.kind, (values.shape[1:], data.class_names))
         if values.shape[1:] != shape or sorted(data.class_names or ()) != sorted(classes or ()):
-            need = f"a list of {' × '.join(map(str, shape))} numbers, as in the other rows,"
-            _refuse_cell(run, name, 0, need)
+            _refuse_cell(run, name, 0, describe_list(name, shape))
         if data.class_names is None or classes is None or data.class_names == classes:
             return data
         order = [data.class_names.index(one) for one in classes]

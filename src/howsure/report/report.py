@@ -216,7 +216,10 @@ def hash_arrays(preds: Predictions | Tally) -> str:
     for array in arrays:
         if array is not None:
             digest.update(f"{array.dtype}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+            if array.dtype.kind == "O":  # texts as Python objects, as pandas has them
+                digest.update(repr(array.tolist()).encode("utf-8", "surrogatepass"))
+            else:
+                digest.update(np.ascontiguousarray(array).view(np.uint8).data)
     return digest.hexdigest()
 
 

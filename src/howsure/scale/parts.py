@@ -68,7 +68,11 @@ class Settings:
 
 
 def find_unstreamed(options: ReadOptions) -> str | None:
-    """The first option that needs all predictions at once: those for logs of language models do."""
+    """The first option that needs all predictions at once: those for logs of language models do, and
+    an ensemble does.
+    """
+    if options.together == "ensemble":
+        return "ensemble"
     for name in LOG_OPTIONS:
         if getattr(options, name) != getattr(ReadOptions, name):
             return name

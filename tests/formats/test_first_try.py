@@ -1,0 +1,218 @@
+"""Files as users' tools write them, through evaluate, threshold and decide: read right at the first
+try, or refused with a proposal that then works. None is read as something that it is not.
+
+To add one: a function that writes the file, and its line in `CASES`.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from howsure.cli.main import main
+
+N = 120
+RNG = np.random.default_rng(11)
+LABELS = RNG.integers(0, 3, N)
+LOGITS = (2.5 * np.eye(3)[LABELS] + RNG.normal(size=(N, 3))).round(4)
+PROBS = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
+ANSWERS = PROBS.argmax(axis=1)
+SURE = PROBS.max(axis=1)
+RIGHT = (ANSWERS == LABELS).astype(int)
+RISK = PROBS[:, 1] + PROBS[:, 2]  # of two classes
+ILL = (LABELS > 0).astype(int)
+NAMES = np.array(["cat", "dog", "owl"])
+WORDS = np.array(["well", "ill"])
+ACCURACY = RIGHT.mean()
+BINARY = ((RISK > 0.5) == ILL).mean()
+
+
+def write_table(path: Path, columns: dict[str, Iterable[object]], mark: str = ",") -> None:
+    rows = [mark.join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    path.write_text("\n".join([mark.join(columns), *rows]) + "\n", encoding="utf-8")
+
+
+def write_lines(path: Path, columns: dict[str, Iterable[object]]) -> None:
+    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    path.write_text("".join(json.dumps(row, default=str) + "\n" for row in rows))
+
+
+def vectors(start: str, ends: Iterable[object] = range(3)) -> dict[str, Iterable[object]]:
+    return {f"{start}{end}": PROBS[:, i].tolist() for i, end in enumerate(ends)}
+
+
+def write_german(path: Path) -> None:
+    """As a spreadsheet writes it where numbers have commas."""
+    numbers = [f"{x:.6f}".replace(".", ",") for x in SURE]
+    write_table(path, {"confidence": numbers, "correct": RIGHT}, ";")
+
+
+def write_r_table(path: Path) -> None:
+    """As R's write.csv does: names in quotes, row numbers without a heading."""
+    rows = [f'"{i + 1}",{RISK[i]:.15g},"{WORDS[ILL[i]]}"' for i in range(N)]
+    path.write_text('"","prob_ill","label"\n' + "\n".join(rows) + "\n")
+
+
+def write_pandas_index(path: Path) -> None:
+    rows = [f"{i},{SURE[i]},{bool(RIGHT[i])}" for i in range(N)]
+    path.write_text(",confidence,correct\n" + "\n".join(rows) + "\n")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file, what is right of it, and what must be said first where it is refused."""
+
+    write: Callable[[Path], None]
+    accuracy: float = float(ACCURACY)
+    say: tuple[str, ...] = ()  # the proposal, which must stand in the refusal
+
+
+def table(columns: dict[str, Iterable[object]], **more: object) -> Case:
+    return Case(lambda path: write_table(path, columns), **more)  # type: ignore[arg-type]
+
+
+def lines(columns: dict[str, Iterable[object]], **more: object) -> Case:
+    return Case(lambda path: write_lines(path, columns), **more)  # type: ignore[arg-type]
+
+
+def arrays(**named: np.ndarray) -> Case:
+    return Case(lambda path: np.savez(path, **named))
+
+
+FLIPPED = np.where(np.arange(N) % 7 == 0, (ANSWERS + 1) % 3, ANSWERS)
+CASES: dict[str, Case] = {
+    # Arrays
+    "logits.npz": arrays(logits=LOGITS, labels=LABELS),
+    "logits32.npz": arrays(logits=LOGITS.astype(np.float32), labels=LABELS.astype(np.int32)),
+    "probs.npz": arrays(probs=PROBS, labels=LABELS),
+    "probs32.npz": arrays(probs=PROBS.astype(np.float32), y=LABELS),
+    "half.npz": arrays(probs=PROBS.astype(np.float16), y_true=LABELS),
+    "one_hot.npz": arrays(probs=PROBS, labels=np.eye(3)[LABELS]),
+    "float_labels.npz": arrays(logits=LOGITS, targets=LABELS.astype(np.float64)),
+    "named.npz": arrays(probs=PROBS, labels=NAMES[LABELS], class_names=NAMES),
+    "top.npz": arrays(confidence=SURE, correct=RIGHT),
+    "bools.npz": arrays(conf=SURE, correct=RIGHT.astype(bool)),
+    # Tables of probabilities
+    "numbered.csv": table({**vectors("prob_"), "label": LABELS}),
+    "named.csv": table({**vectors("prob_", NAMES), "label": NAMES[LABELS]}),
+    "proba.csv": table({**vectors("proba_"), "y_true": LABELS}),
+    "probability.csv": table({**vectors("probability_"), "target": LABELS}),
+    "logits.csv": table({f"logit_{i}": LOGITS[:, i] for i in range(3)} | {"label": LABELS}),
+    "tabs.tsv": Case(lambda p: write_table(p, {**vectors("prob_"), "label": LABELS}, "\t")),
+    "own_answers.csv": table({"label": LABELS, "prediction": ANSWERS, **vectors("prob_")}),
+    "other_answers.csv": table(
+        {"label": LABELS, "prediction": FLIPPED, **vectors("prob_")},
+        accuracy=float((FLIPPED == LABELS).mean()),
+        say=("--answers file",),
+    ),
+    "argmax_answers.csv": table(
+        {"label": LABELS, "prediction": FLIPPED, **vectors("prob_")}, say=("--answers argmax",)
+    ),
+    "plain_names.csv": table(
+        {"animal": NAMES[LABELS], **vectors("", NAMES)},
+        say=("--name probs=cat,dog,owl --name labels=animal",),
+    ),
+    "three_columns.csv": table({"y": LABELS, **vectors("", "abc")}, say=("--name probs=a,b,c",)),
+    # Two classes
+    "risk_1.csv": table({"prob_1": RISK, "label": ILL}, accuracy=float(BINARY)),
+    "risk_ill.csv": table({"prob_ill": RISK, "label": WORDS[ILL]}, accuracy=float(BINARY)),
+    "risk_yes.csv": table({"prob_yes": RISK, "label": ILL}, accuracy=float(BINARY)),
+    "y_prob.csv": table({"y_true": ILL, "y_prob": RISK}, accuracy=float(BINARY)),
+    "two_columns.csv": table(
+        {"prob_0": 1 - RISK, "prob_1": RISK, "label": ILL}, accuracy=float(BINARY)
+    ),
+    "r.csv": Case(write_r_table, accuracy=float(BINARY)),
+    "risk_names.csv": table(
+        {"outcome": ILL, "risk": RISK},
+        accuracy=float(BINARY),
+        say=("--name probs=risk", "--name labels=outcome"),
+    ),
+    # A confidence
+    "confidence.csv": table({"confidence": SURE, "correct": RIGHT}),
+    "words.csv": table({"confidence": SURE, "correct": np.where(RIGHT, "yes", "no")}),
+    "true_false.csv": table({"conf": SURE, "is_correct": RIGHT.astype(bool)}),
+    "answers.csv": table({"answer": NAMES[ANSWERS], "gold": NAMES[LABELS], "confidence": SURE}),
+    "percent_sign.csv": table({"confidence": [f"{100 * x:.4f}%" for x in SURE], "correct": RIGHT}),
+    "percent.csv": table({"confidence": 100 * SURE, "correct": RIGHT}, say=("--percent",)),
+    "german.csv": Case(write_german),
+    "pandas_index.csv": Case(write_pandas_index),
+    "prob_correct.csv": table(
+        {
+            "id": range(N),
+            "label": NAMES[LABELS],
+            "prediction": NAMES[ANSWERS],
+            "prob_correct": SURE,
+        },
+        say=("--name confidence=prob_correct",),
+    ),
+    "counted.csv": table(
+        {"confidence": SURE, "correct": RIGHT, "count": 1 + LABELS},
+        accuracy=float((RIGHT * (1 + LABELS)).sum() / (1 + LABELS).sum()),
+    ),
+    # JSON lines
+    "lists.jsonl": lines({"probs": PROBS.tolist(), "label": LABELS.tolist()}),
+    "logits.jsonl": lines({"logits": LOGITS.tolist(), "label": LABELS.tolist()}),
+    "objects.jsonl": lines(
+        {
+            "probs": [dict(zip(NAMES.tolist(), p, strict=True)) for p in PROBS.tolist()],
+            "label": NAMES[LABELS].tolist(),
+        }
+    ),
+    "confidence.jsonl": lines({"confidence": SURE.tolist(), "correct": RIGHT.tolist()}),
+    "text_confidence.jsonl": lines(
+        {"confidence": [str(x) for x in SURE.tolist()], "correct": RIGHT.astype(bool).tolist()}
+    ),
+    "logprob.jsonl": lines({"logprob": np.log(SURE).tolist(), "correct": RIGHT.tolist()}),
+    "answers.jsonl": lines(
+        {
+            "id": [f"q{i}" for i in range(N)],
+            "answer": NAMES[ANSWERS].tolist(),
+            "gold": NAMES[LABELS].tolist(),
+            "confidence": SURE.tolist(),
+        }
+    ),
+}
+
+
+def call(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main(list(args))
+    out, err = capsys.readouterr()
+    return int(stopped.value.code or 0), out, err
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_first_try(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = CASES[name]
+    monkeypatch.chdir(tmp_path)
+    case.write(tmp_path / name)
+    said: list[str] = []
+    for proposal in case.say:
+        code, out, err = call(capsys, "evaluate", name, *said, "--json")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        given = re.sub(r"=.*", "=", proposal) if proposal not in err else proposal
+        assert given in err, err
+        said += shlex.split(proposal)
+    code, out, err = call(capsys, "evaluate", name, *said, "--json")
+    assert code == 0, err
+    report = json.loads(out)
+    assert report["metrics"]["accuracy"]["value"] == pytest.approx(case.accuracy, abs=1e-9)
+    assert report["provenance"]["receipt"]["text"] in err
+    code, _, err = call(
+        capsys, "threshold", name, *said, "--coverage", "0.5", "-o", "policy.json", "-q"
+    )
+    assert code == 0, err
+    # The policy knows how its file was read.
+    code, out, err = call(capsys, "decide", "policy.json", name)
+    assert code == 0, err
+    decisions = [json.loads(line) for line in out.splitlines()]
+    assert len(decisions) == N
+    accepted = sum(one["decision"] == "accept" for one in decisions)
+    assert 0.3 < accepted / N < 0.7
