@@ -5,6 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 
+import howsure as hs
+
 pytest.importorskip("sklearn")
 
 from sklearn.calibration import CalibratedClassifierCV
@@ -177,3 +179,34 @@ def test_whole_weights_are_repetitions_of_a_sigmoid():
     scores = GaussianNB().fit(X, y).predict_proba(X).T.copy()
     repeated = fit_score_curves(np.repeat(scores, times, axis=1), np.repeat(y, times))
     assert fit_score_curves(scores, y, times.astype(float)) == pytest.approx(repeated, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["forest", "one vs rest", "neighbours", "margins"])
+def test_estimators_of_many_labels(kind: str) -> None:
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.svm import LinearSVC
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    y = (X[:, :3] + rng.normal(size=(120, 3)) > 0).astype(int)
+    model = {
+        "forest": RandomForestClassifier(10, random_state=0),
+        "one vs rest": OneVsRestClassifier(LogisticRegression()),
+        "neighbours": KNeighborsClassifier(),
+        "margins": OneVsRestClassifier(LinearSVC()),
+    }[kind].fit(X[:80], y[:80])
+    preds = hs.Predictions.from_estimator(model, X[80:], y[80:])
+    assert preds.n == 40 * 3
+    said = model.predict(X[80:])
+    assert preds.correct.mean() == pytest.approx((said == y[80:]).mean(), abs=0.02)
+
+
+def test_an_estimator_of_several_questions_is_refused() -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    X, y = np.arange(12.0)[:, None], np.arange(24).reshape(12, 2) % 3
+    with pytest.raises(hs.InputError, match="answers several questions at once"):
+        hs.Predictions.from_estimator(DecisionTreeClassifier().fit(X, y), X, y)

@@ -120,3 +120,16 @@ def test_streams_of_arrow() -> None:
     assert hs.evaluate(fresh).data["n"] == 2
     with pytest.raises(InputError, match="is no table"):
         Predictions.from_frame(pa.chunked_array([[1, 2]]))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["U1", "S1", "O", *(["StringDType"] if hasattr(np.dtypes, "StringDType") else [])]
+)
+def test_text_labels_of_every_dtype(dtype: str) -> None:
+    kind: Any = np.dtypes.StringDType() if dtype == "StringDType" else dtype
+    labels = np.array(["a", "b"], dtype=kind)
+    if dtype == "O":
+        labels = np.array([b"a", b"b"], dtype=object)
+    probs = [[0.9, 0.1], [0.7, 0.3]]
+    preds = Predictions.from_probs(probs, labels, class_names=["a", "b"])
+    assert preds.correct.tolist() == [True, False]

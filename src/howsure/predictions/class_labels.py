@@ -131,7 +131,9 @@ def read_array(given: object) -> Array:
     """
     detach = getattr(given, "detach", None)
     a = np.asarray(detach() if callable(detach) else given)
-    if a.dtype.kind in "ST":
+    if a.dtype.kind == "T":  # texts of any length have no cast to texts of one width
+        return np.array([str(cell) for cell in a.ravel().tolist()]).reshape(a.shape)
+    if a.dtype.kind == "S":
         return a.astype(np.str_)
     if a.dtype.kind != "O":
         return a
@@ -140,6 +142,8 @@ def read_array(given: object) -> Array:
     kinds = {type(cell) for cell in cells}
     if kinds and kinds <= {bool, np.bool_}:
         return a.astype(np.bool_)
+    if kinds and kinds <= {bytes, np.bytes_}:
+        return a.astype(np.bytes_).astype(np.str_)
     if kinds and kinds <= {int, float, np.int64, np.float64}:
         numbers = np.float64 if kinds & {float, np.float64} else np.int64
         try:

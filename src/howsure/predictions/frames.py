@@ -64,8 +64,6 @@ def ask_classifier(model: object, X: object) -> FrameAnswers:
     name = type(model).__name__
     if classes is None:
         raise InputError(f"{name} has no classes_; a fitted classifier is needed. Call fit first.")
-    if isinstance(classes, list):
-        raise InputError(f"{name} answers several questions at once; take one of its outputs.")
     for method in ("predict_proba", "decision_function"):
         answer = cast("Callable[[object], object] | None", getattr(model, method, None))
         if answer is None:
@@ -85,6 +83,31 @@ def ask_classifier(model: object, X: object) -> FrameAnswers:
     raise InputError(
         f"{name} has neither predict_proba nor decision_function; its confidence is not known."
     )
+
+
+def ask_tagger(model: object, X: object) -> FrameAnswers | None:
+    """The answers of a fitted classifier of many labels, one probability of each; None where it has
+    classes of which one is right.
+    """
+    classes = cast("object", getattr(model, "classes_", None))
+    if not isinstance(classes, list):
+        if not getattr(model, "multilabel_", False):
+            return None
+        return ask_classifier(model, X)
+    # A forest, a tree or a neighbour has a list of classes and of answers, one for each label.
+    labels = [np.asarray(one).tolist() for one in cast("list[Array]", classes)]
+    name = type(model).__name__
+    answer = cast("Callable[[object], list[Array]] | None", getattr(model, "predict_proba", None))
+    if answer is None or any(not set(one) <= {0, 1} for one in labels):
+        raise InputError(f"{name} answers several questions at once; take one of its outputs.")
+    columns: list[Array] = []
+    for one, values in zip(labels, answer(X), strict=True):
+        column = np.zeros(len(values))  # of a label that was never there in training
+        if 1 in one:
+            column = values[:, one.index(1)]
+        columns.append(column)
+    numbers = np.arange(len(labels))
+    return FrameAnswers(values=np.stack(columns, axis=1), classes=numbers, logits=False)
 
 
 def place_labels(given: object, classes: Array) -> Ints:

@@ -348,14 +348,25 @@ class Predictions:
         `y`.
 
         Probabilities where it has `predict_proba`, else the decision function as logits. Class
-        names are its `classes_`, in their order; labels of any type are compared with them.
+        names are its `classes_`, in their order; labels of any type are compared with them. A classifier
+        of many labels gives what `from_multilabel` does, with `y` of one column per label.
 
         >>> from howsure.predictions.frames import FixedClassifier
         >>> Predictions.from_estimator(FixedClassifier(["ill", "well"], [[0.2, 0.8]]), ["a patient"], ["well"])
         <Predictions: n=1, k=2, probs, accuracy 1>
         """
-        from howsure.predictions.frames import ask_classifier, place_labels
+        from howsure.predictions.frames import ask_classifier, ask_tagger, place_labels
 
+        tags = ask_tagger(model, X)
+        if tags is not None:
+            names = [str(c) for c in tags.classes.tolist()]
+            if tags.logits:
+                return cls.from_multilabel(
+                    labels=y, logits=tags.values, label_names=names, **columns
+                )
+            return cls.from_multilabel(
+                tags.values, y, label_names=names, sums_to_one=True, **columns
+            )
         answers = ask_classifier(model, X)
         labels = None
         if y is not None:
