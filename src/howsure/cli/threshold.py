@@ -77,9 +77,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
     metavar="COLUMN",
     help="Own thresholds: hospital, age:40,60, crossed hospital,age:40,60, predicted (class).",
 )
-@click.option(
-    "--together", is_flag=True, help="With --by: the guarantees of all segments hold at once."
-)
+@click.option("--together", is_flag=True, help="With --by: all guarantees hold at once.")
 @click.option(
     "--rest",
     type=click.Choice(["defer", "common"]),
@@ -87,9 +85,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="Segments that are too small or new: defer them, or take the common threshold.",
 )
-@click.option(
-    "--minimum", type=int, help="Samples below which a segment is too small [default: 100]."
-)
+@click.option("--minimum", type=int, help="Samples that a segment needs [default: 100].")
 @click.option(
     "--cluster",
     metavar="COLUMN",
@@ -156,7 +152,6 @@ def command(
     from howsure.policies.policy import Policy
     from howsure.predictions.images import IMAGE_SCORES, images_of
     from howsure.report.focus import Focus
-    from howsure.report.report import hash_file
 
     extras = StateOptions(
         drift=drift,
@@ -168,13 +163,11 @@ def command(
     )
     choose, score, costs = _find_rule(rule, score)
     columns = Focus.of(None, (), loss, image_score).columns
+    if together and by is None:
+        raise InputError("--together is about segments; say --by.")
     if cluster is not None:
         options = replace(options, names={**options.names, "group": cluster})
-    if by is not None:
-        by, further = find_segments(by, options.get_column("group"))
-        columns += further
-    elif together:
-        raise InputError("--together is about segments; say --by.")
+    by = _find_segments(by, options.get_column("group"), columns)
     fitted = load(calibrator) if calibrator else None
     # A calibrator may need columns of its own, such as a second opinion.
     options = replace(options, attributes=(*columns, *getattr(fitted, "columns", ())))
@@ -194,12 +187,6 @@ def command(
         raise InputError(
             "--bound is for losses in [0, 1], such as --loss dice; right and wrong are counted exactly."
         )
-    # The names of the files and the hash of the first, or of all hashes.
-    digests = [hash_file(f) for f in files if Path(f).is_file()]
-    digest = sha256("".join(digests).encode()).hexdigest()
-    if len(digests) == 1:
-        digest = digests[0]
-    source = (", ".join(Path(f).name for f in files), digest)
     with show_spinner("choosing"):
         if options.multilabel:
             _check_multilabel(rule, extras, by, costs)
@@ -216,19 +203,12 @@ def command(
                 costs=costs,
                 minimum=minimum,
             )
-        policy = fit(preds, score=score, calibrator=fitted, source=source)
+        policy = fit(preds, score=score, calibrator=fitted, source=_name_source(files))
         if loss is not None:
             keys = (image_score or IMAGE_SCORES[0],)
             policy = replace(policy, by="image", keys=keys, thresholds=(policy.threshold,))
         data = plan(policy, choose, preds, test=test)
-    if preds.receipt is not None:
-        kind = preds.receipt.kind
-        options = replace(options, kind=kind)
-        if preds.receipt.of_class_1 and preds.class_names is not None:
-            # Without labels nothing would say which class the one column is of.
-            own = {kind: preds.receipt.columns[kind][0], "classes": ",".join(preds.class_names)}
-            options = replace(options, names={**own, **options.names})
-    policy = replace(policy, read=options)
+    policy = replace(policy, read=_remember_reading(options, preds))
     _write_states(policy, preds, out, extras, quiet)
     if as_json:
         click.echo(strict_json.dump_pretty(data), nl=False)
@@ -240,17 +220,44 @@ def command(
     return 1 if contradicted or not data["feasible"] else 0
 
 
-def find_segments(by: str, cluster: str | None) -> tuple[str, list[str]]:
-    """The segmentation, in which the column of clusters is called "group", and its other columns."""
+def _find_segments(by: str | None, cluster: str | None, columns: list[str]) -> str | None:
+    """The segmentation, in which the column of clusters is called "group"; its other columns are
+    added to those that are read.
+    """
     from howsure.predictions.segments import PREDICTED, parse_segments
 
-    further: list[str] = []
+    if by is None:
+        return None
     for cut in parse_segments(by):
         if cut.column == cluster and not cut.edges and cut.bins is None:
             by = ",".join("group" if part == cluster else part for part in by.split(","))
         elif cut.column not in (PREDICTED, "group"):
-            further.append(cut.column)
-    return by, further
+            columns.append(cut.column)
+    return by
+
+
+def _name_source(files: Sequence[str]) -> tuple[str, str]:
+    """The names of the files and the hash of the first, or of all hashes."""
+    from howsure.report.report import hash_file
+
+    digests = [hash_file(f) for f in files if Path(f).is_file()]
+    digest = sha256("".join(digests).encode()).hexdigest()
+    if len(digests) == 1:
+        digest = digests[0]
+    return ", ".join(Path(f).name for f in files), digest
+
+
+def _remember_reading(options: ReadOptions, preds: Predictions) -> ReadOptions:
+    """How these predictions were read, as far as `decide` has to read alike."""
+    if preds.receipt is None:
+        return options
+    kind = preds.receipt.kind
+    options = replace(options, kind=kind)
+    if preds.receipt.of_class_1 and preds.class_names is not None:
+        # Without labels nothing would say which class the one column is of.
+        own = {kind: preds.receipt.columns[kind][0], "classes": ",".join(preds.class_names)}
+        options = replace(options, names={**own, **options.names})
+    return options
 
 
 @frozen
