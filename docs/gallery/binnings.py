@@ -5,7 +5,7 @@ temperature scaling.
 
 The network is the small CNN on Fashion-MNIST that comes with howsure: T is fitted on its validation
 set, everything is drawn from its test set. Bars show confidence minus accuracy: positive is
-over-confident. Wide bins hide what happens inside them, many bins drown in noise; adaptive bins are
+overconfident. Wide bins hide what happens inside them, many bins drown in noise; adaptive bins are
 as narrow as their samples allow.
 """
 

@@ -1,6 +1,6 @@
 """Which way is it wrong?.
 
-Positive: over-confident.
+Positive: overconfident.
 """
 
 from importlib.resources import files

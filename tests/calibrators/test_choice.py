@@ -22,7 +22,7 @@ from howsure.calibrators.choice import list_contenders
 
 
 def answers(n=1500, scale=1.0, seed=0, k=4):
-    """Labels drawn from softmax(z), logits scale · z: calibrated at scale 1, over-confident above."""
+    """Labels drawn from softmax(z), logits scale · z: calibrated at scale 1, overconfident above."""
     rng = np.random.default_rng(seed)
     z = 2 * rng.normal(size=(n, k))
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
@@ -281,7 +281,7 @@ def test_many_samples_have_normal_limits_of_their_mean_loss(monkeypatch):
 
 
 def test_report_says_when_it_does_harm():
-    """A validation set that is over-confident, a test set that is not."""
+    """A validation set that is overconfident, a test set that is not."""
     report = hs.calibration_report(answers(scale=3.0), answers(seed=1), "temperature")
     assert {c.metric: c.verdict for c in report.changes}["nll"] == "worse"
     assert "calibration_made_it_worse" in [f["name"] for f in report.findings]

@@ -60,7 +60,7 @@ def snapshot(request: pytest.FixtureRequest) -> Callable[[str], None]:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """Predictions of a made-up classifier that is over-confident, as files."""
+    """Predictions of a made-up classifier that is overconfident, as files."""
     rng = np.random.default_rng(7)
     labels = rng.integers(0, 6, 400)
     logits = (

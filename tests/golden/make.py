@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 
 def predictions() -> Predictions:
-    """1,200 answers of an over-confident classifier of six animals, with ids."""
+    """1,200 answers of an overconfident classifier of six animals, with ids."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 6, 1200)
     logits = 5.0 * np.eye(6)[labels] + 2.6 * rng.standard_normal((1200, 6))

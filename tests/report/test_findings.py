@@ -285,7 +285,7 @@ def test_few_groups_are_marked_on_screen(rng: np.random.Generator) -> None:
     assert (
         text.count("or these 6 groups in this mix; rows inside a group taken as independent") == 1
     )  # not in every row
-    assert " ".join(report.to_text(full=True).split()).count("or these 6 groups in this mix") == 1
+    assert " ".join(report.to_text(full=True).split()).count("or these 6 groups in this mix") == 2
 
 
 def test_few_groups_are_marked_once_where_models_are_compared_or_corrected(

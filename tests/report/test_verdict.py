@@ -142,7 +142,7 @@ def test_nothing_contradicts_only_where_a_gap_would_have_shown() -> None:
     seen = build(metrics=metrics, calibration_test=test)[2]
     assert seen.startswith("Nothing contradicts its confidence as a probability; a gap of 3.1")
     few = build(metrics=metrics, calibration_test={**test, "detectable_gap": 0.2})[2]
-    assert few.startswith("Too few answers to tell whether its confidence can be read")
+    assert few.startswith("Too few answers to tell whether its confidence can be trusted")
     hinted = {**metrics, "signed_calibration_error": {"value": 0.02, "low": 0.001, "high": 0.04}}
     assert build(metrics=hinted, calibration_test=test)[2].startswith(
         "There is a hint that it is overconfident (confidence − accuracy 0.020, 0.001–0.040)"

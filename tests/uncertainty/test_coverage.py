@@ -54,7 +54,7 @@ def weighted(make: Callable[[], Population], n: int) -> World:
 
 
 WORLDS = [
-    plain("over-confident", "half power", 200, population(4, 1.5, power=0.5)),
+    plain("overconfident", "half power", 200, population(4, 1.5, power=0.5)),
     plain("few errors", "3 %", 300, population(29, 1, power=0.7)),
     plain("two decimals", "round", 300, population(4, 1, power=0.8, decimals=2)),
     plain("calibrated", "honest", 300, population(4, 1)),
@@ -114,7 +114,7 @@ def test_percentiles_would_fail() -> None:
 
 @pytest.mark.parametrize("name", ["nll", "brier"])
 def test_a_model_that_just_misses_a_limit_on_all_classes_seldom_passes(name: str) -> None:
-    """Over-confident answers, few of them wrong: a report keeps two sums of their losses, and no
+    """Overconfident answers, few of them wrong: a report keeps two sums of their losses, and no
     skewness.
     """
     rng = np.random.default_rng(1)

@@ -291,13 +291,13 @@ CATALOGUE: tuple[CatalogueItem, ...] = (
     _of_claim("mce", title="MCE", says="largest gap, 15 bins"),
     _of_claim("amce", title="adaptive MCE", says="largest gap, adaptive bins"),
     _of_claim(
-        "signed_calibration_error", title="confidence − accuracy", says="positive: over-confident"
+        "signed_calibration_error", title="confidence − accuracy", says="positive: overconfident"
     ),
     _of_claim(
-        "over_confidence", title="over-confidence", says="part of the ECE that claims too much"
+        "over_confidence", title="overconfidence", says="part of the ECE that claims too much"
     ),
     _of_claim(
-        "under_confidence", title="under-confidence", says="part of the ECE that claims too little"
+        "under_confidence", title="underconfidence", says="part of the ECE that claims too little"
     ),
     _of_claim(
         "debiased_ece", title="debiased ECE (L2)", says="squared gap, sampling noise removed"

@@ -200,7 +200,7 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
         numbers["aurc"]["anchors"] = anchors
 
     job.stage("findings")
-    listed = [*request.notices, *find_all(build_case(s))]
+    listed = [*request.notices, *find_all(build_case(s, sure.level))]
     changes = None
     if request.before is not None and request.after is not None:
         from howsure.report.calibration_report import build_changes, find_changes

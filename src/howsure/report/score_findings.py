@@ -72,7 +72,7 @@ def find_overconfident_top(case: FindingCase) -> Finding | None:
     return Finding(
         name="over_confident_above_0.9",
         text=(
-            f"Over-confident above 0.9: {wrong:,.0f} of {n:,.0f} such answers are wrong where the confidences promise "
+            f"Overconfident above 0.9: {wrong:,.0f} of {n:,.0f} such answers are wrong where the confidences promise "
             f"{n - claim:,.0f}. They are right {format_percent(1 - wrong / n)} of the time and claim "
             f"{format_percent(claim / n)}."
         ),
@@ -97,7 +97,7 @@ def find_overconfidence(case: FindingCase) -> Finding | None:
     return Finding(
         name="over_confident",
         text=(
-            f"Over-confident: it claims to be right {format_percent(mean)} of the time and is right "
+            f"Overconfident: it claims to be right {format_percent(mean)} of the time and is right "
             f"{format_percent(mean - gap)}."
         ),
         evidence={"gap": gap, "p_value": p},
@@ -115,7 +115,7 @@ def find_underconfidence(case: FindingCase) -> Finding | None:
     return Finding(
         name="under_confident",
         text=(
-            f"Under-confident: it claims to be right {format_percent(mean)} of the time and is right "
+            f"Underconfident: it claims to be right {format_percent(mean)} of the time and is right "
             f"{format_percent(mean - gap)}."
         ),
         evidence={"gap": gap, "p_value": p},
@@ -347,7 +347,7 @@ def find_worse_class(case: FindingCase) -> Finding | None:
         name="worse_class",
         text=(
             f"Answers of class {case.names[c]} are right {format_percent(1 - wrong[c] / n[c])} of the time and claim "
-            f"{format_percent(claim[c] / n[c])}: over-confident beyond the rest ({n[c]:,.0f} answers)."
+            f"{format_percent(claim[c] / n[c])}: overconfident beyond the rest ({n[c]:,.0f} answers)."
         ),
         evidence={
             "class": case.names[c],

@@ -95,7 +95,7 @@ class FindingCase:
 
     tally: Tally
     effect: float = 1.0
-    auroc_limits: tuple[float, float] | None = None  # of 98 %: each side fails in one of 100
+    auroc_limits: tuple[float, float] | None = None  # as the report has them
     names: tuple[str, ...] = ()
     answers: AnswerCounts | None = None
     groups: GroupEvidence | None = None
@@ -106,8 +106,8 @@ class FindingCase:
         return is_claim(self.tally)
 
 
-def build_case(summary: Summary) -> FindingCase:
-    """The case of the first score of a data set.
+def build_case(summary: Summary, level: float = 0.95) -> FindingCase:
+    """The case of the first score of a data set; `level` is that of the limits in its report.
 
     >>> from howsure import Predictions
     >>> build_case(Summary.of(Predictions.from_confidence([0.9, 0.8], [1, 0]))).claims
@@ -138,7 +138,7 @@ def build_case(summary: Summary) -> FindingCase:
     auroc_limits = None
     source = summary.source("score", summary.first)
     if not isinstance(source, str) and 0 < summary.tally.total < summary.tally.n:
-        (auroc,) = each_interval([metrics.auroc], source, 1 - 2 * FALSE_FINDING_RATE)
+        (auroc,) = each_interval([metrics.auroc], source, level)
         if isfinite(auroc.low) and isfinite(auroc.high):
             auroc_limits = (auroc.low, auroc.high)
     return FindingCase(

@@ -305,10 +305,11 @@ def describe_confidence(report: ReportData, counted: int | None) -> str:
         still = " after calibration"
     test = report.get("calibration_test")
     binary = report["binary"] if report["k"] == 2 else None
-    what = "its confidence"
+    what, role = "its confidence", " as a probability"
     if binary is not None:
         # Of two classes only the probability of the positive one speaks.
-        what, test = name_probability(report), binary.get("calibration_test", test)
+        what, role = name_probability(report), ""
+        test = binary.get("calibration_test", test)
     answers = report.get("calibration_test")
     if answers is not None and answers.get("errors") == 0 and "expected_errors" in answers:
         sure = "It is underconfident: no" if answers["p"] <= TEST_LEVEL else "No"
@@ -337,18 +338,18 @@ def describe_confidence(report: ReportData, counted: int | None) -> str:
         return f"There is a hint that {hint}; {unsure} ({ece})."
     if test is None:
         why = "the samples carry weights" if counted is None else "single samples are not held"
-        return f"Whether {what} can be read as a probability was not tested: {why} ({ece})."
+        return f"Whether {what} can be trusted{role} was not tested: {why} ({ece})."
     gap = test.get("detectable_gap")
     if gap is None:
-        return f"Nothing contradicts {what} as a probability ({ece}; {format_p(test['p'])})."
+        return f"Nothing contradicts {what}{role} ({ece}; {format_p(test['p'])})."
     points = format_points(gap)
     if gap > LARGE_GAP:
         return (
-            f"Too few answers to tell whether {what} can be read as a probability: "
+            f"Too few answers to tell whether {what} can be trusted{role}: "
             f"a gap of less than {points} points would hardly show."
         )
     return (
-        f"Nothing contradicts {what} as a probability; a gap of {points} points would probably "
+        f"Nothing contradicts {what}{role}; a gap of {points} points would probably "
         f"have shown ({ece})."
     )
 

@@ -113,7 +113,7 @@ def reliability(curve: CurveData, ax: Axes = None, **style: Style) -> Axes:
 
 def gaps(curve: Gaps, ax: Axes = None, **style: Style) -> Axes:
     """Confidence minus accuracy of each bin, as Ding et al. 2020 draw it; positive is
-    over-confident.
+    overconfident.
     """
     ax = _get_axes(ax)
     ax.bar(curve["x"], curve["gap"], width=curve["width"], **style)
