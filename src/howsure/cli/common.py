@@ -169,14 +169,14 @@ READING_PARAMETERS = [
     ),
     click.option(
         "--ensemble",
-        "together",
+        "several_files",  # `threshold --together` is about segments
         cls=ReadingOption,
         flag_value="ensemble",
         help="Several FILEs are members of an ensemble on the same rows.",
     ),
     click.option(
         "--parts",
-        "together",
+        "several_files",
         cls=ReadingOption,
         flag_value="parts",
         help="Several FILEs are parts of one data set, though they look alike.",
@@ -203,7 +203,7 @@ def add_reading_options(f: Callable[..., Any]) -> Callable[..., Any]:
         multilabel: bool,
         sums_to_one: bool,
         answers: Answers | None,
-        together: Together | None,
+        several_files: Together | None,
         **others: Any,
     ) -> Any:
         from howsure.predictions.read_options import ReadOptions
@@ -220,7 +220,7 @@ def add_reading_options(f: Callable[..., Any]) -> Callable[..., Any]:
             multilabel=multilabel,
             sums_to_one=sums_to_one,
             answers=answers,
-            together=together,
+            together=several_files,
         )
         return f(*args, options=options, **others)
 
