@@ -77,7 +77,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
     metavar="COLUMN",
     help="Own thresholds: hospital, age:40,60, crossed hospital,age:40,60, predicted (class).",
 )
-@click.option("--together", is_flag=True, help="With --by: all guarantees hold at once.")
+@click.option("--together", "at_once", is_flag=True, help="With --by: all guarantees hold at once.")
 @click.option(
     "--rest",
     type=click.Choice(["defer", "common"]),
@@ -124,7 +124,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @add_label_options
 def command(
     files: Sequence[str], score: str, loss: str | None, image_score: str | None, by: str | None,
-    together: bool, rest: Rest, minimum: int | None, cluster: str | None, calibrator: str | None,
+    at_once: bool, rest: Rest, minimum: int | None, cluster: str | None, calibrator: str | None,
     on: str | None, on_split: str | None, out: str | None, drift: str | None, guarantee: str | None,
     false_alarms: float, online: str | None, audit: float, as_json: bool, quiet: bool,
     options: ReadOptions, **rule: Any,
@@ -163,7 +163,7 @@ def command(
     )
     choose, score, costs = _find_rule(rule, score)
     columns = Focus.of(None, (), loss, image_score).columns
-    if together and by is None:
+    if at_once and by is None:
         raise InputError("--together is about segments; say --by.")
     if cluster is not None:
         options = replace(options, names={**options.names, "group": cluster})
@@ -198,7 +198,7 @@ def command(
                 Policy.fit,
                 choose=choose,
                 by=by,
-                together=together,
+                together=at_once,
                 rest=rest,
                 costs=costs,
                 minimum=minimum,
