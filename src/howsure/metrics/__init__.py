@@ -33,13 +33,17 @@ from howsure.metrics.calibration_error import (
 )
 from howsure.metrics.class_calibration import (
     BrierParts,
+    CalibrationDistance,
     Recalibration,
     brier_decomposition,
+    calibration_distance,
     calibration_in_the_large,
     calibration_intercept,
     calibration_slope,
+    distance_floor,
     observed_expected,
     recalibration,
+    spiegelhalter_z,
 )
 from howsure.metrics.discrimination import (
     Bands,
@@ -72,6 +76,7 @@ from howsure.metrics.risk_coverage import (
 __all__ = [
     "Bands",
     "BrierParts",
+    "CalibrationDistance",
     "Recalibration",
     "aac",
     "accuracy",
@@ -84,6 +89,7 @@ __all__ = [
     "bands",
     "brier",
     "brier_decomposition",
+    "calibration_distance",
     "calibration_in_the_large",
     "calibration_intercept",
     "calibration_slope",
@@ -95,6 +101,7 @@ __all__ = [
     "coverage_at_risk",
     "debiased_ece",
     "dice_loss",
+    "distance_floor",
     "dominates",
     "e_aurc",
     "ece",
@@ -129,6 +136,7 @@ __all__ = [
     "skill",
     "smooth_ece",
     "specificity",
+    "spiegelhalter_z",
     "top_k_accuracy",
     "uce",
     "under_confidence",

@@ -4,19 +4,20 @@ through its log odds.
 
 from __future__ import annotations
 
-from math import nan
-from typing import NamedTuple
+from math import nan, sqrt
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from howsure._core.checks import Floats
+from howsure._core.checks import Floats, InputError
 from howsure._core.frozen import frozen
 from howsure._core.indices import repeat_values
 from howsure.binning import Binning, equal_size
 from howsure.curves import bin_table
 from howsure.metrics.binary import as_positive, positive_tally
 from howsure.predictions.predictions import Predictions, needs_predictions
-from howsure.tallies.tally import Tally, is_tally
+from howsure.tallies.row_tally import RowTally
+from howsure.tallies.tally import Tally, is_tally, needs_whole_counts
 
 LOGIT_CLIP = 1e-12  # a probability of exactly 0 or 1 has no logit
 # Where the knots of a spline stand, by their number: quantiles of the logits (Harrell 2015).
@@ -27,6 +28,9 @@ KNOT_QUANTILES = {
 }
 CASES_PER_KNOT = 10  # of the rarer outcome
 CASES_PER_END = 3  # of each outcome beyond the inner knots
+FLOOR_REDRAWS = 199
+FLOOR_ROWS = 500  # of neighbours with their mean claim: enough for a smooth curve
+LOWESS_SHARE, LOWESS_STEP = 2 / 3, 0.01  # of the cases, and of their range
 MOST_PASSES = 100
 STEP_GOAL = 1e-12
 LONGEST_STEP = 4.0  # of log odds: far from the root a step of Newton's goes too far
@@ -180,6 +184,173 @@ def calibration_slope(preds: Predictions | Tally, positive: str | int | None = N
     0.5
     """
     return recalibration(preds, positive).slope
+
+
+def spiegelhalter_z(preds: Predictions | Tally, positive: str | int | None = None) -> float:
+    r"""How many standard errors the Brier score is from what true probabilities would give.
+
+    .. math:: z = \frac{\sum_i (y_i - p_i)(1 - 2p_i)}{\sqrt{\sum_i (1 - 2p_i)^2 p_i (1 - p_i)}}
+
+    Standard normal where the probabilities are true; above 0 they are too extreme, below 0 too
+    timid. Of predictions, or of their `positive_tally`. nan where every probability is 0, 1/2 or 1.
+    Spiegelhalter 1986. See also: `calibration_test`, which looks at more than this.
+
+    >>> round(spiegelhalter_z(Predictions.from_probs([0.8, 0.8, 0.8, 0.8, 0.8], [1, 1, 1, 0, 0])), 3)
+    1.118
+    """
+    t = as_positive(preds, positive)
+    p, count = np.asarray(t.score, dtype=np.float64), np.asarray(t.count, dtype=np.float64)
+    variance = float(np.dot(count, (1 - 2 * p) ** 2 * p * (1 - p)))
+    if variance <= 0:
+        return nan
+    residual = (t.count - t.loss) - count * p
+    return float(np.dot(residual, 1 - 2 * p)) / sqrt(variance)
+
+
+class CalibrationDistance(NamedTuple):
+    """How far a smooth calibration curve is from the diagonal, over the cases: mean (the integrated
+    calibration index), median, 90 % quantile and maximum.
+
+    >>> CalibrationDistance(ici=0.02, e50=0.01, e90=0.05, emax=0.1).e90
+    0.05
+    """
+
+    ici: float
+    e50: float
+    e90: float
+    emax: float
+
+
+def calibration_distance(
+    preds: Predictions | Tally,
+    positive: str | int | None = None,
+    *,
+    smoother: Literal["spline", "lowess"] = "spline",
+) -> CalibrationDistance:
+    r"""ICI, E50, E90 and Emax: mean, median, 90 % quantile and maximum of :math:`|f(p_i) - p_i|`.
+
+    f is the curve of `flexible_calibration`, or with `smoother="lowess"` that of Cleveland (f =
+    2/3, no robustness steps), which R's val.prob uses. 0 is perfect and never reached: even true
+    probabilities give what `distance_floor` says. nan where there is no curve. Of predictions, or of
+    their `positive_tally`. Austin & Steyerberg 2019; Harrell 2015.
+
+    >>> p = np.arange(1, 100) / 100
+    >>> round(calibration_distance(Predictions.from_probs(p, np.arange(99) % 3 > 0)).ici, 2)
+    0.26
+    """
+    t = as_positive(preds, positive)
+    if smoother not in ("spline", "lowess"):
+        raise InputError(
+            f"smoother={smoother!r}; calibration_distance knows 'spline' and 'lowess'."
+        )
+    p, count = np.asarray(t.score, dtype=np.float64), np.asarray(t.count, dtype=np.float64)
+    if smoother == "lowess":
+        needs_whole_counts(t, "lowess", "smoother='spline'")
+        curve = smooth_lowess(t)
+    else:
+        fit = fit_flexible(t)
+        if fit is None:
+            return CalibrationDistance(ici=nan, e50=nan, e90=nan, emax=nan)
+        curve = 1 / (1 + np.exp(-np.clip(fit.basis(p) @ fit.coefficients, -700, 700)))
+    apart = np.abs(curve - p)
+    order = np.argsort(apart)
+    below = np.cumsum(count[order])
+    return CalibrationDistance(
+        ici=float(np.dot(apart, count)) / float(t.n),
+        e50=_find_quantile(apart[order], below, 0.5),
+        e90=_find_quantile(apart[order], below, 0.9),
+        emax=float(apart.max()),
+    )
+
+
+def _find_quantile(values: Floats, below: Floats, share: float) -> float:
+    """The quantile of ascending values that occur as often as `below` rises, linear in between."""
+    place = share * (below[-1] - 1)
+    ranks = np.array([np.floor(place), np.ceil(place)])
+    rows = np.searchsorted(below, ranks, side="right").clip(max=len(values) - 1)
+    low, high = values[rows]
+    return float(low + (place - ranks[0]) * (high - low))
+
+
+def distance_floor(
+    preds: Predictions | Tally, positive: str | int | None = None, *, seed: int = 0
+) -> CalibrationDistance:
+    """The medians of `calibration_distance` over 199 redraws of the outcomes, were every probability
+    true. Austin & Steyerberg 2019.
+
+    Unequal weights are refused: what is redrawn are single cases.
+
+    >>> p = np.arange(1, 100) / 100
+    >>> 0.03 < distance_floor(Predictions.from_probs(p, np.arange(99) % 3 > 0)).ici < 0.08
+    True
+    """
+    t = as_positive(preds, positive)
+    needs_whole_counts(t, "distance_floor", "equal weights")
+    if t.approximate is None:
+        t = t.compact(FLOOR_ROWS)
+    rng = np.random.default_rng(seed)
+    count = np.round(t.count).astype(np.int64)
+    score = np.asarray(t.score, dtype=np.float64)
+    drawn: list[CalibrationDistance] = []
+    for right in rng.binomial(count, np.clip(score, 0.0, 1.0), (FLOOR_REDRAWS, len(count))):
+        wrong = count - right
+        redrawn = RowTally(score=score, count=count, loss=wrong, claim=score * count, square=wrong)
+        drawn.append(calibration_distance(redrawn))
+    if np.isnan(drawn).all():
+        return CalibrationDistance(ici=nan, e50=nan, e90=nan, emax=nan)
+    return CalibrationDistance(*np.nanmedian(drawn, axis=0).tolist())
+
+
+def smooth_lowess(t: Tally) -> Floats:
+    """Cleveland's lowess of the outcomes at each score of a tally: a straight line through the
+    nearest two thirds of the cases, nearer ones counting more, without robustness steps.
+
+    Fitted at points at least 1 % of the range apart, linear in between. Cleveland 1979.
+
+    >>> from howsure import tally
+    >>> smooth_lowess(tally([0.9, 0.6, 0.3], correct=[1, 1, 0])).round(2)
+    array([1., 1., 0.])
+    """
+    score = np.asarray(t.score, dtype=np.float64)[::-1]
+    times = np.round(t.count)[::-1]
+    x: Floats = repeat_values(score, times.astype(np.int64))
+    right = np.asarray(t.count - t.loss, dtype=np.float64)[::-1]
+    mean: Floats = repeat_values(right / times, times.astype(np.int64))  # tied cases count alike
+    n = len(x)
+    span = max(min(n, int(LOWESS_SHARE * n + 1e-7)), 2)
+    extent = (x[-1] - x[0]).item()
+    at: list[float] = []
+    fitted: list[float] = []
+    left, i = 0, 0
+    while True:
+        while left + span < n and x[i] - x[left] > x[left + span] - x[i]:
+            left += 1
+        here: float = x[i].item()
+        at.append(here)
+        fitted.append(_fit_near(x, mean, i, (left, min(left + span, n) - 1), extent))
+        same = int(np.count_nonzero(x <= here))
+        if same >= n:
+            break
+        # The last case within 1 % of the range, or the next one beyond it.
+        within = int(np.count_nonzero(x <= here + LOWESS_STEP * extent))
+        i = max(same, within - 1)
+    return np.interp(score, at, fitted)[::-1]
+
+
+def _fit_near(x: Floats, y: Floats, i: int, near: tuple[int, int], extent: float) -> float:
+    """The value at x[i] of a line through the cases `near` it, by the tricube of their distance."""
+    reach = max(x[i] - x[near[0]], x[near[1]] - x[i])
+    distance = np.abs(x - x[i])
+    weight = np.where(distance <= 0.999 * reach, 1.0, 0.0)
+    some = (distance > 0.001 * reach) & (weight > 0)
+    weight[some] = (1 - (distance[some] / reach) ** 3) ** 3
+    weight /= weight.sum()
+    centre = float(np.dot(weight, x))
+    spread = float(np.dot(weight, (x - centre) ** 2))
+    # A line only where the cases are not all at one place.
+    if reach > 0 and np.sqrt(spread) > 0.001 * extent:
+        weight *= 1 + (x[i] - centre) / spread * (x - centre)
+    return float(np.dot(weight, y))
 
 
 # ---- log odds as a line or a spline of the logit
@@ -338,11 +509,15 @@ def fit_in_the_large(t: Tally) -> LogOdds | None:
 
 __all__ = [
     "BrierParts",
+    "CalibrationDistance",
     "Recalibration",
     "brier_decomposition",
+    "calibration_distance",
     "calibration_in_the_large",
     "calibration_intercept",
     "calibration_slope",
+    "distance_floor",
     "observed_expected",
     "recalibration",
+    "spiegelhalter_z",
 ]

@@ -6,16 +6,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import isfinite
+from typing import cast
 
 import numpy as np
 
 from howsure import curves, metrics
-from howsure._core import checks
+from howsure._core import checks, strict_json
 from howsure._core.checks import InputError
 from howsure.binning import equal_size
 from howsure.bounds import compute_proportion_limits
 from howsure.metrics.binary import net_benefit
-from howsure.metrics.class_calibration import brier_decomposition, observed_expected, recalibration
+from howsure.metrics.class_calibration import (
+    brier_decomposition,
+    calibration_distance,
+    distance_floor,
+    spiegelhalter_z,
+)
 from howsure.policies.thresholds import threshold_for_accuracy, threshold_for_coverage
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import is_claim
@@ -33,6 +40,7 @@ from howsure.report.report_types import (
     BrierData,
     Calling,
     CallRow,
+    DistanceData,
     Number,
     Slice,
     Slices,
@@ -43,17 +51,20 @@ from howsure.tallies.row_tally import of_moments
 from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.class_limits import (
     build_flexible_curve,
-    compute_line_limits,
-    compute_observed_limits,
+    compute_net_benefit_limits,
 )
 from howsure.uncertainty.intervals import Interval, each_interval
 
 THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.5)
-CLASS_METRICS = {
+CLASS_METRICS: dict[str, Callable[..., float]] = {
     "class_auroc": metrics.auroc,
     "prevalence": metrics.accuracy,
     "brier": metrics.correctness_brier,
     "ece": metrics.ece,
+    "observed_expected": metrics.observed_expected,
+    "calibration_in_the_large": metrics.calibration_in_the_large,
+    "calibration_intercept": metrics.calibration_intercept,
+    "calibration_slope": metrics.calibration_slope,
 }
 # Why a share has no value: there is no case to take a share of.
 NO_CASES = {
@@ -81,27 +92,20 @@ def build_binary(
     if t is None or s.shape.positive is None:
         return None
     source = s.source("positive", "")
-    if isinstance(source, str):
-        # No limits at all, each with the same reason.
-        intercept, slope, ratio = [Interval(np.nan, np.nan, why=source)] * 3
-        flexible = None
-    else:
-        intercept, slope = compute_line_limits(source, level)
-        ratio = compute_observed_limits(source, level)
-        flexible = build_flexible_curve(source, level)
+    flexible = None if isinstance(source, str) else build_flexible_curve(source, level)
     numbers: dict[str, Number] = {}
     limits = find_limits(list(CLASS_METRICS.values()), source, Sureness(level, seed))
     for (name, metric), limit in zip(CLASS_METRICS.items(), limits, strict=True):
         numbers[name] = build_number(metric(t), limit)
-    numbers["observed_expected"] = build_number(observed_expected(t), ratio)
-    line = recalibration(t)
+    intercept, slope = numbers.pop("calibration_intercept"), numbers.pop("calibration_slope")
+    z = spiegelhalter_z(t)
     test = build_claims_test(source, seed, s.shape.positive)
     section: Binary = {
         "positive_class": s.shape.names[s.shape.positive],
         "prevalence": float(1 - t.total / t.n),
         "ece": metrics.ece(t),
-        "calibration_intercept": build_number(line.intercept, intercept),
-        "calibration_slope": build_number(line.slope, slope),
+        "calibration_intercept": intercept,
+        "calibration_slope": slope,
         "brier_decomposition": BrierData(**brier_decomposition(t)._asdict()),
         "reliability": build_curve_data(curves.reliability(t, equal_size(10))),
         "calling": count_calls(t),
@@ -109,10 +113,27 @@ def build_binary(
         "numbers": numbers,
         "thresholds": list_calls(t, source, thresholds, level),
         "flexible": None if flexible is None else build_curve_data(flexible),
+        "distance": measure_distance(t, seed),
+        "spiegelhalter_z": z if isfinite(z) else None,
     }
     if test is not None:
         section["calibration_test"] = test
     return section
+
+
+def measure_distance(t: Tally, seed: int) -> DistanceData:
+    """How far the smooth calibration curve is from the diagonal, and how far chance alone takes it.
+
+    >>> from howsure import tally
+    >>> measure_distance(tally([0.9, 0.2], correct=[1, 1]), 0)["ici"] is None
+    True
+    """
+    found = calibration_distance(t)
+    data = cast("DistanceData", strict_json.to_plain(found._asdict()))
+    if t.equal_weights and isfinite(found.ici):
+        floor = distance_floor(t, seed=seed)
+        data["floor"] = cast("dict[str, float | None]", strict_json.to_plain(floor._asdict()))
+    return data
 
 
 def count_calls(t: Tally) -> Calling:
@@ -194,6 +215,10 @@ def list_calls(
             "net_benefit": float(curve.y[i]),
             "treat_all": float(treat_all[i]),
         }
+        if not isinstance(source, str):
+            limits = compute_net_benefit_limits(source, threshold, level)
+            if limits.why is None:
+                row["net_benefit_limits"] = [limits.low, limits.high]
         rows.append(row)
     return rows
 

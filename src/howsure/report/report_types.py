@@ -309,6 +309,7 @@ class CallRow(TypedDict):
     ppv: Number
     npv: Number
     net_benefit: float | None
+    net_benefit_limits: NotRequired[list[float]]
     treat_all: float | None
 
 
@@ -343,6 +344,18 @@ class ClaimsTest(TypedDict):
     worst_group: NotRequired[str | None]
 
 
+class DistanceData(TypedDict):
+    """Mean, median, 90 % quantile and maximum of the distance between the smooth calibration curve
+    and the diagonal; `floor` is what true probabilities would show.
+    """
+
+    ici: float | None
+    e50: float | None
+    e90: float | None
+    emax: float | None
+    floor: NotRequired[dict[str, float | None]]
+
+
 class Binary(TypedDict):
     """The probability of the positive class, against all other classes where there are more than
     two.
@@ -366,6 +379,8 @@ class Binary(TypedDict):
     calling: NotRequired[Calling]
     flexible: NotRequired[CurveData | None]
     calibration_test: NotRequired[ClaimsTest]
+    distance: NotRequired[DistanceData]
+    spiegelhalter_z: NotRequired[float | None]
 
 
 # Slices of the data by the values of a column.

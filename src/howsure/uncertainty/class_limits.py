@@ -23,10 +23,12 @@ from howsure.metrics.class_calibration import (
     observed_expected,
 )
 from howsure.metrics.metric_facts import Metric
+from howsure.metrics.proper_scores import accuracy
 from howsure.predictions import Outcomes, Predictions, needs_outcomes
+from howsure.tallies.row_tally import of_moments
 from howsure.tallies.tally import Tally
 from howsure.uncertainty.influence import RowInfluence
-from howsure.uncertainty.limits import Interval, refuse_limits
+from howsure.uncertainty.limits import Interval, compute_limits, refuse_limits
 from howsure.uncertainty.means import student_quantile
 from howsure.uncertainty.sample_case import SampleCase
 
@@ -125,6 +127,49 @@ def compute_observed_limits(source: Tally | Outcomes, level: float) -> Interval:
     error = sqrt(case.sum_squares(influence) * design) / case.n
     reach = exp(student_quantile(inf, half) * error / value)
     return Interval(low=value / reach, high=value * reach)
+
+
+def compute_net_benefit_limits(
+    source: Tally | Outcomes, threshold: float, level: float
+) -> Interval:
+    """Limits of the net benefit where cases are called positive from `threshold` on.
+
+    Those of the shares a of true and b of false positives, as accuracies, are combined with their
+    correlation, −sqrt(ab/((1−a)(1−b))); groups and weights widen them. Zou & Donner 2008.
+
+    >>> from howsure import tally
+    >>> limits = compute_net_benefit_limits(tally([0.9] * 50, correct=[1] * 30 + [0] * 20), 0.5, 0.95)
+    >>> round(limits.low, 3), round(limits.high, 3)
+    (-0.096, 0.472)
+    """
+    half = (1 - level) / 2
+    o = source
+    shares: list[tuple[float, float, float]] = []
+    for right in (True, False):
+        if isinstance(o, Outcomes):
+            hit = (o.score >= threshold) & (o.right == right)
+            case = SampleCase.of(Outcomes(o.score, correct=hit, weight=o.weight, group=o.group))
+        else:
+            called = o.score >= threshold
+            hits = np.where(called, o.count - o.loss if right else o.loss, 0)
+            total = float(hits.sum())
+            case = SampleCase(of_moments(o.n, o.n - total, o.n - total, zero_one=True))
+        value = accuracy(case.tally)
+        limits = compute_limits(accuracy, case, half, value)
+        if limits is None or limits.why is not None:
+            return refuse_limits("the shares of true and false positives have no limits")
+        shares.append((value, limits.low, limits.high))
+    (a, a_low, a_high), (b, b_low, b_high) = shares
+    odds = threshold / (1 - threshold)
+    rho = 0.0
+    if 0 < a < 1 and 0 < b < 1:
+        rho = -sqrt(a * b / ((1 - a) * (1 - b)))
+    value = a - odds * b
+    below, above = a - a_low, odds * (b_high - b)
+    low = value - sqrt(max(0.0, below**2 + above**2 - 2 * rho * below * above))
+    below, above = a_high - a, odds * (b - b_low)
+    high = value + sqrt(max(0.0, below**2 + above**2 - 2 * rho * below * above))
+    return Interval(low=low, high=high)
 
 
 def flexible_calibration(

@@ -63,6 +63,7 @@ POSITIVE_NUMBERS = {
     "class_auroc": "AUC of the class",
     "prevalence": "prevalence",
     "observed_expected": "observed / expected (1 is perfect)",
+    "calibration_in_the_large": "calibration in the large (0 is perfect)",
     "brier": "Brier of this probability",
     "ece": "ECE of the positive class",
 }
