@@ -327,7 +327,7 @@ def smooth_lowess(t: Tally) -> Floats:
             left += 1
         here: float = x[i].item()
         at.append(here)
-        fitted.append(_fit_near(x, mean, i, (left, min(left + span, n) - 1), extent))
+        fitted.append(fit_local_line(x, mean, i, (left, min(left + span, n) - 1), extent))
         same = int(np.count_nonzero(x <= here))
         if same >= n:
             break
@@ -337,8 +337,13 @@ def smooth_lowess(t: Tally) -> Floats:
     return np.interp(score, at, fitted)[::-1]
 
 
-def _fit_near(x: Floats, y: Floats, i: int, near: tuple[int, int], extent: float) -> float:
-    """The value at x[i] of a line through the cases `near` it, by the tricube of their distance."""
+def fit_local_line(x: Floats, y: Floats, i: int, near: tuple[int, int], extent: float) -> float:
+    """The value at x[i] of a line through the cases `near` it, by the tricube of their distance.
+
+    >>> x = np.array([0.0, 0.5, 1.0])
+    >>> round(fit_local_line(x, np.array([0.0, 0.4, 1.0]), 1, (0, 2), 1.0), 2)
+    0.4
+    """
     reach = max(x[i] - x[near[0]], x[near[1]] - x[i])
     distance = np.abs(x - x[i])
     weight = np.where(distance <= 0.999 * reach, 1.0, 0.0)
