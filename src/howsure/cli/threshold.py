@@ -43,17 +43,17 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
     """The ways to choose a threshold."""
     number = partial(click.option, type=float)
     options = [
-        number("--accuracy", help="The most coverage at this accuracy of the accepted."),
+        number("--accuracy", help="The most coverage at this accuracy."),
         number("--coverage", help="Accept at least this share."),
         number("--risk", help="Guarantee: true risk of the accepted at most this, with probability 1 - delta."),
         number("--delta", default=0.05, show_default=True, help="How often the guarantee may fail."),
         click.option("--method", type=click.Choice(METHOD_CHOICES), help=METHOD_HELP),
         click.option("--bound", type=click.Choice(LOSS_BOUNDS), help="Of losses other than right and wrong, with --risk."),
         number("--error-cost", help="Least cost: what a wrong answer costs."),
-        number("--deferral-cost", default=1.0, show_default=True, help="What asking the expert costs."),
-        number("--expert-error", default=0.0, show_default=True, help="How often the expert is wrong."),
+        number("--deferral-cost", default=1.0, show_default=True, help="Cost of the expert."),
+        number("--expert-error", default=0.0, show_default=True, help="Expert's error rate."),
         click.option("--costs", type=InputPath(), help="CSV matrix: rows truth, columns answer."),
-        number("--uncertainty", help="Reject above this normalised entropy (Laves)."),
+        number("--uncertainty", help="Reject above this normalised entropy."),
     ]  # fmt: skip
     return add_options(f, options)
 
@@ -83,7 +83,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
     type=click.Choice(["defer", "common"]),
     default="defer",
     show_default=True,
-    help="Segments that are too small or new: defer them, or take the common threshold.",
+    help="Small or new segments: defer them, or use the common threshold.",
 )
 @click.option("--minimum", type=int, help="Samples that a segment needs [default: 100].")
 @click.option(
@@ -95,13 +95,11 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--on", "on", type=InputPath(), help="Check the result on this file.")
 @click.option("--on-split", help="... or on this split (of FILE, where --on is not given).")
 @click.option("-o", "--out", type=OutputPath(), help="Write the policy (JSON) for howsure decide.")
-@click.option(
-    "--drift", type=OutputPath(), help="Write a drift monitor for howsure decide --drift."
-)
+@click.option("--drift", type=OutputPath(), help="Write a monitor for decide --drift.")
 @click.option(
     "--guarantee",
     type=OutputPath(),
-    help="Write a monitor of --risk for howsure decide --guarantee.",
+    help="Write a monitor for decide --guarantee.",
 )
 @click.option(
     "--false-alarms",
