@@ -6,7 +6,13 @@ from scipy.optimize import minimize
 
 import howsure as hs
 from howsure import InputError, Predictions
-from howsure.calibrators import Dirichlet, MatrixScaling, Temperature, VectorScaling
+from howsure.calibrators import (
+    Dirichlet,
+    MatrixScaling,
+    Temperature,
+    VectorScaling,
+    softmax_fit,
+)
 
 
 def biased(n=1500, k=4, seed=0):
@@ -58,6 +64,21 @@ def test_more_parameters_than_samples_need_a_penalty(kind):
     with pytest.raises(InputError, match="has 110 parameters and cannot be fitted on 109 samples"):
         kind.fit(preds)
     assert kind.fit(preds, l2=0.1).fitted.status == "converged"
+
+
+def test_threads_of_blas_are_as_before_after_a_fit():
+    threads = softmax_fit.find_blas_threads()
+    if threads is None:
+        pytest.skip("left out: NumPy has no OpenBLAS of its own here")
+    before, inside = threads.read(), []
+    threads.write(2)
+    try:
+        with softmax_fit.use_one_blas_thread():
+            inside.append(threads.read())
+        MatrixScaling.fit(biased())
+        assert (inside, threads.read()) == ([1], 2)
+    finally:
+        threads.write(before)
 
 
 def gradient_of(preds, weight, intercept, l2=0.0):

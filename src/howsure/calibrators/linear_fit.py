@@ -42,6 +42,7 @@ from howsure.calibrators.softmax_fit import (
     FitSamples,
     MatrixProblem,
     measure_point,
+    use_one_blas_thread,
 )
 from howsure.calibrators.temperature import TEMPERATURE_BOUNDS, Temperature
 from howsure.predictions import Predictions
@@ -72,6 +73,7 @@ class LinearFit(NamedTuple):
     fitted: Fitted
 
 
+@use_one_blas_thread()
 def fit_linear_map(
     preds: Predictions,
     what: str,
@@ -103,7 +105,7 @@ def fit_linear_map(
         warnings.warn(
             f"{len(missing)} of {preds.k} classes have no samples (first: class {missing[0]}), so {what} learns that "
             "they never occur. Fit it on samples of all classes, or use l2.",
-            stacklevel=4,
+            stacklevel=5,
         )
     data = FitSamples.of(preds, log_probs=log_probs)
     parameters = None
@@ -130,7 +132,7 @@ def fit_linear_map(
         nll = least.at.nll
         warning = f"{what} was stopped before it converged; its loss is {nll:.6g}. Use l2."
     if warning is not None:
-        warnings.warn(warning, stacklevel=4)
+        warnings.warn(warning, stacklevel=5)
     kind = None
     if not log_probs:
         kind = "logits" if takes_logits(preds) else "probs"
@@ -212,6 +214,7 @@ class StructuredFit(NamedTuple):
     fitted: Fitted
 
 
+@use_one_blas_thread()
 def fit_structured_map(
     preds: Predictions, *, full: bool, start: StructuredScaling | None
 ) -> StructuredFit:
@@ -251,7 +254,7 @@ def fit_structured_map(
         warnings.warn(
             f"{what} was stopped before it converged; its loss is {least.at.nll:.6g}. "
             "Temperature has one parameter.",
-            stacklevel=4,
+            stacklevel=5,
         )
     moved = least.v - problem.centre
     weight = moved[:, :-1].copy()

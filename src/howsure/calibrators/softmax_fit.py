@@ -7,9 +7,11 @@ and the intercept for a full one. The penalty is the sum of ridge · (v − v₀
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -513,3 +515,49 @@ class ConjugateInverse:
         if d.any():
             return d
         return z
+
+
+# ---- one thread
+
+
+@contextmanager
+def use_one_blas_thread() -> Generator[None]:
+    """Let OpenBLAS, where NumPy brings it, work in one thread: matrices here are small, and threads
+    that wait for each other on a busy machine took ten times as long (5,000 × 100).
+    """
+    threads = find_blas_threads()
+    before = 1
+    if threads is not None:
+        before = int(threads.read())
+    # A fit beside this one that finds a single thread leaves it so: whoever changed it restores it.
+    if threads is not None and before > 1:
+        threads.write(1)
+    try:
+        yield
+    finally:
+        if threads is not None and before > 1:
+            threads.write(before)
+
+
+class BlasThreads(NamedTuple):
+    """The functions of OpenBLAS that read and write its number of threads."""
+
+    read: Callable[[], int]
+    write: Callable[[int], object]
+
+
+@cache
+def find_blas_threads() -> BlasThreads | None:
+    """Those of the library in NumPy's wheel; None with another BLAS, as in the browser."""
+    from ctypes import CDLL
+
+    package = Path(np.__file__).parent
+    for folder in (package.parent / "numpy.libs", package / ".dylibs"):
+        for path in folder.glob("*openblas*"):
+            library = CDLL(str(path))
+            for suffix in ("64_", ""):
+                read = getattr(library, f"scipy_openblas_get_num_threads{suffix}", None)
+                write = getattr(library, f"scipy_openblas_set_num_threads{suffix}", None)
+                if read is not None and write is not None:
+                    return BlasThreads(read=read, write=write)
+    return None
