@@ -63,6 +63,13 @@ def write_pandas_index(path: Path) -> None:
     path.write_text(",confidence,correct\n" + "\n".join(rows) + "\n")
 
 
+def write_records(path: Path) -> None:
+    """As pandas' to_json(orient="records") does."""
+    rows = zip(SURE.tolist(), ANSWERS.tolist(), LABELS.tolist(), strict=True)
+    records = [{"confidence": c, "prediction": p, "label": y} for c, p, y in rows]
+    path.write_text(json.dumps(records))
+
+
 @dataclass(frozen=True)
 class Case:
     """A file, what is right of it, and what must be said first where it is refused."""
@@ -154,6 +161,30 @@ CASES: dict[str, Case] = {
         {"confidence": SURE, "correct": RIGHT, "count": 1 + LABELS},
         accuracy=float((RIGHT * (1 + LABELS)).sum() / (1 + LABELS).sum()),
     ),
+    # Names of scikit-learn, Keras, pandas and others
+    "max_proba.csv": table({"y_true": LABELS, "y_pred": ANSWERS, "max_proba": SURE}),
+    "max_prob.csv": table({"target": LABELS, "pred": ANSWERS, "max_prob": SURE}),
+    "expected.csv": table(
+        {"expected": NAMES[LABELS], "answer": NAMES[ANSWERS], "confidence": SURE}
+    ),
+    "is_correct.csv": table({"is_correct": RIGHT.astype(bool), "confidence": SURE}),
+    "y_score.csv": table({"y_true": ILL, "y_score": RISK}, accuracy=float(BINARY)),
+    "y_score_beside.csv": table(
+        {"y_true": LABELS, "y_pred": ANSWERS, "y_score": SURE},
+        say=("--name confidence=y_score",),
+    ),
+    "truth.csv": table({"truth": LABELS, **vectors("prob_")}, say=("--name labels=truth",)),
+    "savetxt.csv": Case(
+        lambda path: np.savetxt(
+            path,
+            np.column_stack([PROBS, LABELS]),
+            delimiter=",",
+            header="prob_0,prob_1,prob_2,label",
+        )
+    ),
+    "preds.npz": arrays(preds=PROBS, target=LABELS),
+    "y_score.npz": arrays(y_score=PROBS, y_true=LABELS),
+    "records.json": Case(write_records),
     # JSON lines
     "lists.jsonl": lines({"probs": PROBS.tolist(), "label": LABELS.tolist()}),
     "logits.jsonl": lines({"logits": LOGITS.tolist(), "label": LABELS.tolist()}),

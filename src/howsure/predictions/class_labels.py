@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from howsure._core import checks
@@ -50,6 +52,7 @@ COLUMN_ALIASES = {
     "class_names": ("class_names", "classes", "label_names"),
     "split": ("split",),
 }
+SAVETXT_NUMBER = re.compile(r"\d\.\d{6,}e\+\d\d")  # how np.savetxt writes every number
 UNSURE_ALIAS = "y_score"  # a probability of class 1 only where no answer stands beside it
 # How the columns of the classes begin in a table; of several beginnings the first counts.
 CLASS_COLUMN_STARTS = {
@@ -212,6 +215,8 @@ def _read_texts(texts: list[str], k: int, names: tuple[str, ...] | None, name: s
             raise InputError(name, row=i, got=got, need=_describe_range(k))
     if all(t.endswith(".0") and _is_whole(t[:-2]) for t in texts):
         texts = [t[:-2] for t in texts]  # as pandas writes whole numbers
+    if all(map(SAVETXT_NUMBER.fullmatch, texts)) and all(float(t).is_integer() for t in texts):
+        texts = [str(int(float(t))) for t in texts]
     if all(map(_is_whole, texts)):
         return np.array([int(t) for t in texts], dtype=np.int64)
     if k == 2 and all(t.lower() in TRUTH_NUMBERS for t in texts):
