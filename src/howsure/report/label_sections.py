@@ -12,7 +12,7 @@ from howsure._core.checks import Array, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure._core.indices import count_values
 from howsure._core.text import format_rounded_up
-from howsure.bounds import compute_proportion_limits
+from howsure.bounds import clopper_pearson, compute_proportion_limits
 from howsure.metrics.binary import average_known, mark_wrong_labels, positive_tally
 from howsure.policies.guarantee import guaranteed_threshold
 from howsure.predictions import Outcomes, Predictions
@@ -193,6 +193,11 @@ def _find_promise(present: Tally, source: LimitSource, delta: float) -> LabelGua
     }
     if isinstance(source, str):
         return {**none, "why": source}
+    # A guarantee that always giving one answer keeps says nothing about the label.
+    positives, total = float(present.n - present.total), float(present.n)
+    for answer, wrong in (("absent", positives), ("present", total - positives)):
+        if clopper_pearson(wrong, total, delta) < PROMISED_RISK:
+            return {**none, "why": f'empty: always answering "{answer}" keeps it'}
     try:
         promise = guaranteed_threshold(source, risk=PROMISED_RISK, delta=delta)
     except InputError as e:  # weights: a promise counts independent labels

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from howsure import metrics
 from howsure._core.checks import Array, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.text import format_rounded_up
 from howsure.metrics.proper_scores import mean_loss
 from howsure.policies.guarantee import guaranteed_threshold
 from howsure.predictions import Predictions
@@ -216,36 +217,33 @@ def write_image_verdict(loss: Entry, section: ImagesData) -> list[str]:
 
     >>> loss = {"value": 0.2, "low": 0.1, "high": 0.3, "better": "lower"}
     >>> write_image_verdict(loss, {"images": 9, "guarantees": []})[0]
-    'The mean Dice of 9 images is 0.800 (0.700 to 0.900).'
+    'The mean Dice of 9 images is 0.800 (0.700–0.900).'
     """
     value, low, high = loss["value"] or 0.0, loss.get("low"), loss.get("high")
     limits = ""
     if low is not None and high is not None:
-        limits = f" ({1 - high:.3f} to {1 - low:.3f})"
+        limits = f" ({1 - high:.3f}–{1 - low:.3f})"
     quality = f"The mean Dice of {section['images']:,} images is {1 - value:.3f}{limits}."
     kept = [promise for promise in section["guarantees"] if promise["threshold"] is not None]
     if kept:
         worth = [promise for promise in kept if promise["coverage"] >= MIN_SHARE_TO_MENTION]
         best = worth[0] if worth else kept[-1]
-        which = "All masks may be used as they are: their mean 1 − Dice is"
+        which, rest = "Use all masks as they are", ""
         if best["coverage"] < 1:
-            which = (
-                f"Masks of the surest {best['coverage'] * 100:.1f} % may be used as they are, the "
-                "others go to a reader: the mean 1 − Dice of the first is"
-            )
-        return [quality, f"{which} at most {best['risk']:g}, {best['sure'] * 100:g} % sure."]
+            share = f"{best['coverage'] * 100:.1f}".removesuffix(".0")
+            which = f"Use the most confident {share} % of the masks as they are"
+            rest = "; the others go to a reader"
+        promise = f"guaranteed a mean 1 − Dice of at most {best['risk']:g} among such images"
+        return [quality, f"{which}: {promise} ({best['sure'] * 100:g} % confidence){rest}."]
     last = section["guarantees"][-1:]
     if last and last[0]["images_needed"] is not None:
-        needed, risk = last[0]["images_needed"], last[0]["risk"]
+        needed, risk = format_rounded_up(last[0]["images_needed"]), last[0]["risk"]
         return [
             quality,
-            f"Too few images for a promise: about {needed:,} would show a share with a mean "
-            f"1 − Dice of at most {risk:g}, if it stays as good as here.",
+            f"Not enough images to guarantee a mean 1 − Dice of at most {risk:g}; about {needed} "
+            "would usually be enough.",
         ]
-    return [
-        quality,
-        "No share of its masks can be promised to be good enough; all go to a reader.",
-    ]
+    return [quality, "No share of the masks is guaranteed to be good enough; all go to a reader."]
 
 
 def draw_thumbnail(image: Array) -> str:
