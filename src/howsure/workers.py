@@ -30,7 +30,8 @@ __all__ = ["Cluster", "Map", "cluster", "connected", "processes", "sums", "threa
 T = TypeVar("T")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
-CONNECT_SECONDS = 5.0  # until a scheduler must answer
+# Until a scheduler must answer, which takes long where all cores are busy.
+CONNECT_SECONDS = 15.0
 NO_WORKER_SECONDS = 30.0  # without any worker until a job is given up
 POLL_SECONDS = 0.05  # between looks at the cluster
 

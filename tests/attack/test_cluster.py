@@ -45,8 +45,9 @@ def port(request: pytest.FixtureRequest) -> Iterator[int]:
         client.close()
 
 
-def test_a_port_that_is_no_scheduler_is_refused(port: int) -> None:
+def test_a_port_that_is_no_scheduler_is_refused(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
+    monkeypatch.setattr(workers, "CONNECT_SECONDS", 1.0)
     with (
         pytest.raises(InputError, match="is not a Dask scheduler"),
         workers.connected(f"tcp://127.0.0.1:{port}"),
