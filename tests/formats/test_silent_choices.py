@@ -193,7 +193,7 @@ def test_two_models_are_not_one_data_set(members: list[Path], run: Callable[...,
 
 
 def test_an_ensemble_is_the_mean_of_its_members(members: list[Path]) -> None:
-    both = hs.read(members, options=ReadOptions(together="ensemble"))
+    both = hs.read(members, options=ReadOptions(several="ensemble"))
     apart = [hs.read(path) for path in members]
     np.testing.assert_allclose(both.probs, (apart[0].probs + apart[1].probs) / 2)
     assert hs.scores.mutual_information(both).min() < 0
@@ -202,7 +202,7 @@ def test_an_ensemble_is_the_mean_of_its_members(members: list[Path]) -> None:
 def test_members_must_answer_the_same_rows(members: list[Path], tmp_path: Path) -> None:
     np.savez(tmp_path / "c.npz", logits=np.zeros((50, 3)), labels=np.zeros(50, dtype=int))
     with pytest.raises(InputError, match="differ in their labels"):
-        hs.read([members[0], tmp_path / "c.npz"], options=ReadOptions(together="ensemble"))
+        hs.read([members[0], tmp_path / "c.npz"], options=ReadOptions(several="ensemble"))
 
 
 def test_identical_ids_that_are_no_row_numbers_tell_models(table: Callable[..., Path]) -> None:
@@ -220,3 +220,40 @@ def test_texts_as_python_objects_are_evaluated(words: list[str]) -> None:
     assert hs.evaluate(preds).data["n"] == 40
     assert hs.compare({"a": preds, "b": preds}).data["n"] == 40
     assert len(hs.monitor(preds, preds).data["months"]) == 1
+
+
+ROUNDED = "prob_0,prob_1,prob_2,label\n0.33,0.33,0.33,0\n0.5,0.3,0.2,1\n0.62,0.2,0.19,2\n"
+
+
+def test_rounded_rows_are_read_as_printed(table: Callable[..., Path]) -> None:
+    preds = hs.read(table(ROUNDED))
+    assert preds.confidence.tolist() == [0.33, 0.5, 0.62]  # scores as printed
+    # Losses of the divided row.
+    p = np.array([0.33 / 0.99, 0.3, 0.19 / 1.01])
+    np.testing.assert_allclose(hs.losses.nll(preds), -np.log(p), rtol=1e-12)
+    divided = hs.Predictions.from_probs(preds.values, preds.labels, renormalise=True)
+    np.testing.assert_allclose(hs.losses.brier(preds), hs.losses.brier(divided), rtol=1e-12)
+    assert hs.classwise_ece(preds) == pytest.approx(hs.classwise_ece(divided), rel=1e-12)
+    assert "rounding of their digits" in str(preds.receipt)
+
+
+def test_rows_that_miss_1_by_more_than_their_digits_are_refused(
+    table: Callable[..., Path],
+) -> None:
+    for text in (
+        "prob_0,prob_1,prob_2,label\n0.333,0.333,0.32,0\n",  # three digits allow 0.0015
+        "prob_0,prob_1,label\n0.9,0.2,0\n",
+        "prob_0,prob_1,prob_2,label\n3.3e-1,0.33,0.33,0\n",
+    ):
+        with pytest.raises(InputError, match="sums to"):
+            hs.read(table(text))
+
+
+def test_a_rounded_row_does_not_depend_on_those_it_is_read_with(
+    table: Callable[..., Path], run: Callable[..., Any]
+) -> None:
+    path = str(table(ROUNDED * 1 + "0.4,0.3,0.3,0\n" * 30))
+    loaded = json.loads(run("evaluate", path, "--json")[1])["metrics"]
+    streamed = json.loads(run("evaluate", path, "--stream", "--json")[1])["metrics"]
+    for name in ("nll", "brier", "aurc"):
+        assert loaded[name]["value"] == pytest.approx(streamed[name]["value"], rel=1e-12)

@@ -19,7 +19,7 @@ from howsure.cli.input_output import InputPath, OutputPath, PathCommand
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
-    from howsure.predictions.read_options import Answers, NoAnswer, ReadOptions, Together
+    from howsure.predictions.read_options import Answers, NoAnswer, ReadOptions, Several
     from howsure.report.report import Report
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,7 +36,7 @@ READING_OPTIONS = (
     "multilabel",
     "sums_to_one",
     "answers",
-    "together",
+    "several",
 )
 # Of mallopt(3): two parameters, and the largest threshold that it takes.
 TRIM_THRESHOLD, MMAP_THRESHOLD, LARGEST_MMAP_THRESHOLD = -1, -3, 1 << 25
@@ -169,14 +169,14 @@ READING_PARAMETERS = [
     ),
     click.option(
         "--ensemble",
-        "several_files",  # `threshold --together` is about segments
+        "several",
         cls=ReadingOption,
         flag_value="ensemble",
         help="Several FILEs are members of an ensemble on the same rows.",
     ),
     click.option(
         "--parts",
-        "several_files",
+        "several",
         cls=ReadingOption,
         flag_value="parts",
         help="Several FILEs are parts of one data set, though they look alike.",
@@ -203,7 +203,7 @@ def add_reading_options(f: Callable[..., Any]) -> Callable[..., Any]:
         multilabel: bool,
         sums_to_one: bool,
         answers: Answers | None,
-        several_files: Together | None,
+        several: Several | None,
         **others: Any,
     ) -> Any:
         from howsure.predictions.read_options import ReadOptions
@@ -220,7 +220,7 @@ def add_reading_options(f: Callable[..., Any]) -> Callable[..., Any]:
             multilabel=multilabel,
             sums_to_one=sums_to_one,
             answers=answers,
-            together=several_files,
+            several=several,
         )
         return f(*args, options=options, **others)
 

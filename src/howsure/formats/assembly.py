@@ -17,7 +17,7 @@ from howsure.predictions import Predictions
 from howsure.predictions.class_labels import number_classes
 from howsure.predictions.input_shapes import concat_layouts, lay_out_units
 from howsure.predictions.predictions import GivenColumns
-from howsure.predictions.read_options import ReadOptions, Together
+from howsure.predictions.read_options import ReadOptions, Several
 
 TELLING_LABELS = 20  # equal labels of fewer rows may be chance
 # The columns of predictions, beside their values, that files are joined by.
@@ -136,7 +136,9 @@ def _build_plain(data: Fields, options: ReadOptions) -> Predictions:
             probs=values, labels=labels, renormalise=renormalise, **extras
         )
     if kind == "probs":
-        return Predictions.from_probs(values, labels, renormalise=renormalise, **extras)
+        return Predictions.from_probs(
+            values, labels, renormalise=renormalise, digits=data.digits, **extras
+        )
     if kind not in ("confidence", "logprob"):
         if values.ndim == 3:
             need = f"samples of shape (s, n, k) must be named mc_{kind}"
@@ -251,14 +253,14 @@ def _check_ids(ids: Array | None) -> None:
 
 
 def join_files(
-    parts: Sequence[Predictions], names: Sequence[str], together: Together | None
+    parts: Sequence[Predictions], names: Sequence[str], several: Several | None
 ) -> Predictions:
     """Files as one data set, or as the members of an ensemble; refused where they may be models on
     the same rows and nothing says what they are.
     """
-    if together == "ensemble":
+    if several == "ensemble":
         return average_members(parts, names)
-    if together is None:
+    if several is None:
         for part, name in zip(parts[1:], names[1:], strict=True):
             same = find_same_rows(parts[0], part)
             if same:
@@ -268,7 +270,7 @@ def join_files(
                     got=f"have the same {part.n:,} rows ({same})",
                     need=f"say what they are: howsure compare {both} (models), "
                     "--ensemble (members, averaged) or --parts (of one data set)",
-                    hint="in Python, ReadOptions(together='ensemble') or 'parts'",
+                    hint="in Python, ReadOptions(several='ensemble') or 'parts'",
                 )
     return concat_predictions(parts, names)
 
@@ -346,6 +348,7 @@ def concat_predictions(parts: Sequence[Predictions], names: Sequence[str]) -> Pr
     return replace(
         first,
         receipt=receipt,
+        rounded=any(part.rounded for part in parts),
         values=np.concatenate([p.values for p in parts], axis=1 if first.values.ndim == 3 else 0),
         unanswered=unanswered,
         layout=concat_layouts([part.layout for part in parts]),

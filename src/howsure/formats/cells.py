@@ -32,6 +32,8 @@ TRUTH_WORDS = {
 }
 # A number without a point, perhaps with a decimal comma or a percent sign.
 NUMBER_WITHOUT_POINT = re.compile(r"\s*[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?\s*(?:%\s*)?", re.ASCII)
+FRACTION = re.compile(r"\.(\d+)")
+DOUBLE_DIGITS = 15  # so many digits are not rounded
 NO_ANSWER_WORDS = ("", "unparseable", "refused", "missing")
 
 
@@ -324,6 +326,25 @@ def _parse_json_cells(column: TextColumn) -> list[Any]:
                 value = None
         out.append(value)
     return out
+
+
+def count_digits(cells: Cells) -> int | None:
+    """The most digits after the point that numbers were written with; None where one has an
+    exponent, or all digits of a double.
+
+    >>> count_digits(["0.33", "1"]), count_digits([[0.5, 0.125]]), count_digits(["1e-7"])
+    (2, 3, None)
+    """
+    most = 0
+    for cell in cells:
+        text = cell if isinstance(cell, str) else repr(cell)
+        if "e" in text.lower():
+            return None
+        for digits in FRACTION.findall(text):
+            most = max(most, len(digits))
+    if most >= DOUBLE_DIGITS:
+        return None
+    return most
 
 
 def describe_list(name: str, shape: tuple[int, ...]) -> str:

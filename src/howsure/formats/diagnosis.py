@@ -19,6 +19,7 @@ from howsure.formats.fields import Fields, load_fields, same_answer, select_file
 from howsure.formats.files import OpenFile, open_file
 from howsure.predictions import ROW_SUM_TOLERANCE
 from howsure.predictions.class_labels import read_class_numbers
+from howsure.predictions.input_shapes import ROUNDING_SLACK, find_rounding
 from howsure.predictions.read_options import Names, NoAnswer, ReadOptions, choose_options
 
 LISTED_ROWS = 5
@@ -322,7 +323,8 @@ def _check_vectors(data: Fields, options: ReadOptions) -> Iterator[FileProblem]:
     if values.ndim < 2 or values.shape[-1] == 1 or options.renormalise:
         return
     sums = flat.reshape(len(flat), -1, values.shape[-1]).sum(axis=2)
-    off = _any_in_row(np.abs(sums - 1) > tolerance) & ~outside
+    allowed = max(tolerance, find_rounding(values.shape[-1], data.digits) + ROUNDING_SLACK)
+    off = _any_in_row(np.abs(sums - 1) > allowed) & ~outside
     if off.any():
         first = sums[off][0]
         worst = float(first[np.argmax(np.abs(first - 1))])

@@ -30,7 +30,7 @@ from howsure.formats.column_names import (
     plan_wanted,
 )
 from howsure.formats.contents import Cells, Contents, Report, refuse
-from howsure.predictions.input_shapes import Unanswered
+from howsure.predictions.input_shapes import ROW_SUM_TOLERANCE, Unanswered
 from howsure.predictions.predictions import describe_outside
 from howsure.predictions.read_options import ReadOptions
 
@@ -62,6 +62,7 @@ class Fields:
     lines: Ints | None = None
     first: int = 0
     unanswered: Unanswered | None = None
+    digits: int | None = None  # of probabilities in text, where rows miss 1
 
 
 def load_fields(contents: Contents, options: ReadOptions, report: Report = refuse) -> Fields:
@@ -86,6 +87,7 @@ def load_fields(contents: Contents, options: ReadOptions, report: Report = refus
         class_names=classes,
         lines=contents.lines,
         first=contents.first,
+        digits=loaded[kind].digits,
     )
 
 
@@ -137,6 +139,7 @@ class _LoadedPart:
 
     array: Array
     names: tuple[str, ...] | None = None
+    digits: int | None = None
 
 
 @frozen
@@ -239,9 +242,16 @@ class _PartLoader:
             array, names = cells.parse_lists(columns[0])
             if part.startswith("mc_") and array.ndim == 3:
                 array = array.swapaxes(0, 1)
+        digits: int | None = None
+        if part == "probs" and array.ndim == 2 and array.shape[1] > 1:
+            off = np.abs(array.sum(axis=1) - 1)
+            if (off > ROW_SUM_TOLERANCE[8]).any():
+                known = [cells.count_digits(column.cells) for column in columns]
+                if None not in known:
+                    digits = max(filter(None, known), default=None)
         if self.options.narrow:
             array = cells.narrow_floats(array, half=part.endswith("probs"))
-        return _LoadedPart(array, names)
+        return _LoadedPart(array, names, digits)
 
     def _fill_silent_rows(self, part: str, column: TextColumn) -> TextColumn:
         """The column with something in the empty cells of rows without an answer, so that they are
@@ -354,7 +364,8 @@ def concat_runs(runs: Sequence[Fields]) -> Fields:
     lines = first.lines
     if lines is not None:
         lines = np.concatenate([run.lines for run in runs if run.lines is not None])
-    return replace(first, arrays=arrays, lines=lines)
+    digits = max((run.digits for run in runs if run.digits is not None), default=None)
+    return replace(first, arrays=arrays, lines=lines, digits=digits)
 
 
 def concat_arrays(arrays: Sequence[Array], axis: int = 0) -> Array:

@@ -328,7 +328,7 @@ def read(
         preds = build_predictions(data, resolved, first_image=images)
         parts.append(preds if receipt is None else add_receipt(preds, receipt))
         images += len(data.arrays[data.kind])
-    return join_files(parts, [path.name for path in files], asked.together)
+    return join_files(parts, [path.name for path in files], asked.several)
 
 
 def read_column(paths: PathLike | Iterable[PathLike], name: str) -> list[str]:

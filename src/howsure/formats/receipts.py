@@ -75,6 +75,9 @@ def add_receipt(preds: Predictions, receipt: Receipt) -> Predictions:
         classes = None
     elif preds.layout is not None and preds.layout.parts == "labels":
         classes = preds.layout.size
+    if preds.rounded:
+        note = "rows miss 1 by the rounding of their digits: scores as printed, losses of the divided row"
+        receipt = replace(receipt, notes=(*receipt.notes, note))
     return replace(preds, receipt=replace(receipt, rows=preds.n, classes=classes))
 
 

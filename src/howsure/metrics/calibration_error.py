@@ -432,7 +432,7 @@ def _read_probs(preds: Predictions, rows: slice) -> Floats:
         p *= preds.columns.max_prob[rows, None]
         return p
     part = values[:, rows] if values.ndim == 3 else values[rows]
-    return average_probs(RawValues(part, preds.kind == "logits"))
+    return average_probs(RawValues(part, preds.kind == "logits", preds.rounded))
 
 
 def find_bins(p: Floats, edges: Floats) -> Ints:

@@ -25,14 +25,18 @@ TURNED_CLASSES = 64
 COMPLEMENT_DECIMALS, COMPLEMENT_LIMIT = 1e13, 0.999
 # Two columns that add up to 1 but for the rounding of float32 say one number; others say two.
 TRUE_COMPLEMENT = 5e-7
+EXACT_SUM = 1e-6  # rounded rows that miss 1 by more are divided by their sum
 WIDE_CLASSES = 256  # above this the largest float32 is found faster before it is widened
 
 
 class RawValues(NamedTuple):
-    """Numbers of shape (n, k) or (s, n, k), and whether they are logits."""
+    """Numbers of shape (n, k) or (s, n, k), and whether they are logits; `rounded` probabilities
+    may miss 1 by what their digits allow.
+    """
 
     array: Array
     logits: bool
+    rounded: bool = False
 
 
 @frozen
@@ -74,7 +78,7 @@ def compute_columns(values: RawValues, labels: Ints | None) -> ScoreColumns:
             if values.array.ndim == 3:
                 part = _read_samples(RawValues(values.array[:, rows], values.logits), y)
             else:
-                part = _read_probs(values.array[rows], y)
+                part = _read_probs(values.array[rows], y, rounded=values.rounded)
             for name, column in part.items():
                 if name not in columns:
                     columns[name] = np.empty(n, column.dtype)
@@ -238,8 +242,16 @@ def are_complements(p: Array, axis: int) -> Bools:
     return np.abs(p.sum(axis=axis, dtype=np.float64) - 1) <= TRUE_COMPLEMENT
 
 
-def _read_probs(part: Array, y: Ints | None) -> dict[str, Array]:
-    """Columns of a chunk of probabilities."""
+def sum_rounded(p: Array, axis: int) -> Floats:
+    """What rows of rounded probabilities are divided by: their sum where it misses 1, else 1."""
+    total = p.sum(axis=axis, dtype=np.float64)
+    return np.where(np.abs(total - 1) > EXACT_SUM, total, 1.0)
+
+
+def _read_probs(part: Array, y: Ints | None, *, rounded: bool = False) -> dict[str, Array]:
+    """Columns of a chunk of probabilities; of rounded ones only the losses are those of the divided
+    row.
+    """
     is_turned = part.shape[1] < TURNED_CLASSES
     row = np.arange(len(part))
     if is_turned:
@@ -257,8 +269,8 @@ def _read_probs(part: Array, y: Ints | None) -> dict[str, Array]:
     at_top = (top, row) if is_turned else (row, top)
     peak = p[at_top]
     if complement.any():
-        rounded = np.rint(peak * COMPLEMENT_DECIMALS) / COMPLEMENT_DECIMALS
-        peak = np.where(complement & (peak <= COMPLEMENT_LIMIT), rounded, peak)
+        nearest = np.rint(peak * COMPLEMENT_DECIMALS) / COMPLEMENT_DECIMALS
+        peak = np.where(complement & (peak <= COMPLEMENT_LIMIT), nearest, peak)
     with np.errstate(divide="ignore"):
         columns = {
             "prediction": top,
@@ -269,6 +281,9 @@ def _read_probs(part: Array, y: Ints | None) -> dict[str, Array]:
         if y is not None:
             p_label = p[(y, row) if is_turned else (row, y)]
             squares = np.einsum("ij,ij->j", p, p) if is_turned else np.vecdot(p, p)
+            if rounded:
+                total = sum_rounded(p, axis)
+                p_label, squares = p_label / total, squares / total**2
             columns["nll"] = 0.0 - np.log(p_label)
             columns["brier"] = np.maximum(0.0, squares - 2.0 * p_label + 1.0)
     p[at_top] = 0.0  # the largest of what remains is the second
@@ -319,7 +334,10 @@ def _iterate_probs(values: RawValues) -> Iterator[tuple[slice, Floats]]:
     v = values.array if values.array.ndim == 3 else values.array[None]
     for rows in iterate_chunks(v.shape[1], v.shape[0] * v.shape[2]):
         q, _ = _read_members(RawValues(v[:, rows], values.logits))
-        yield rows, q.mean(axis=0)
+        mean = q.mean(axis=0)
+        if values.rounded:
+            mean /= sum_rounded(mean, axis=1)[:, None]
+        yield rows, mean
 
 
 def average_probs(values: RawValues) -> Floats:

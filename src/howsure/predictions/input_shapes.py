@@ -24,6 +24,7 @@ RowKind = Literal["labels", "pixels"]
 ROW_SUM_TOLERANCE = {2: 1e-2, 4: 1e-3, 8: 1e-6}  # by width of the given floats
 # Where the sums of most rows are wrong and differ by more than this, no rounding did it.
 FREE_SUM_SPREAD = 0.5
+ROUNDING_SLACK = 1e-9  # of a sum of decimals in binary
 
 
 # ---- rows of a unit
@@ -191,8 +192,24 @@ def check_matrix(a: Array, name: str) -> Array:
     return a
 
 
-def check_distributions(p: Array, given: object, renormalise: bool) -> Array:
-    """Rows that are distributions; the dtype of `given` sets the tolerance."""
+def find_rounding(k: int, digits: int | None) -> float:
+    """How far rows of k probabilities with so many digits may miss 1; 0 where the digits are not
+    known.
+
+    >>> find_rounding(3, 2), find_rounding(1000, 2)
+    (0.015, 0.1)
+    """
+    if digits is None:
+        return 0.0
+    return min(k * 0.5 * 10.0**-digits, 0.02 * max(1.0, k / 10), 0.1)
+
+
+def check_distributions(
+    p: Array, given: object, renormalise: bool, digits: int | None = None
+) -> Array:
+    """Rows that are distributions; the dtype of `given`, or the digits that they were written with,
+    set the tolerance.
+    """
     check_matrix(p, "probs")
     total = _sum_rows(p)
     if renormalise:
@@ -206,7 +223,8 @@ def check_distributions(p: Array, given: object, renormalise: bool) -> Array:
     outside = np.maximum(-p.min(axis=1), p.max(axis=1) - 1)
     wrong = outside > tolerance
     if not wrong.any():
-        wrong = np.abs(total - 1) > tolerance
+        allowed = max(tolerance, find_rounding(p.shape[1], digits) + ROUNDING_SLACK)
+        wrong = np.abs(total - 1) > allowed
     if not wrong.any():
         return p
     i = checks.find_first(wrong)

@@ -23,6 +23,7 @@ from howsure.predictions.input_shapes import (
     check_label_values,
     check_matrix,
     check_present,
+    find_tolerance,
     lay_out_units,
     pick_rows,
 )
@@ -89,6 +90,7 @@ class Predictions:
     unanswered: Unanswered | None = None
     attributes: dict[str, Array] | None = None  # further columns by name: hospital, age
     layout: InputLayout | None = None  # where rows are the labels of cases or the pixels of images
+    rounded: bool = False  # rows of probabilities may miss 1 by what their digits allow
     receipt: Receipt | None = None  # what the columns of a file were taken for
 
     @classmethod
@@ -123,6 +125,7 @@ class Predictions:
         labels: ArrayLike | None = None,
         *,
         renormalise: bool = False,
+        digits: int | None = None,
         **columns: Unpack[GivenColumns],
     ) -> Predictions:
         """Probabilities of shape (n, k) whose rows sum to 1; a binary model may give P(y=1) as (n,)
@@ -132,7 +135,9 @@ class Predictions:
         and two give the same numbers to the last bit. The answer is 1 where P(y=1) > 1/2.
 
         `renormalise=True` divides each row by its sum instead of refusing rows that do not sum to
-        1.
+        1. `digits` says with how many digits they were written: rows may then miss 1 by what this
+        rounding allows, min(k/2 · 10⁻ᵈ, .02 · max(1, k/10), .1); scores are those of the numbers
+        as given, NLL, Brier and class-wise numbers those of the divided row.
         """
         p = checks.no_nan(checks.floats(probs, "probs"), "probs")
         if p.ndim == 1 or (p.ndim == 2 and p.shape[1] == 1):
@@ -142,7 +147,11 @@ class Predictions:
         # named as such.
         if labels is not None and p.ndim == 2 and np.shape(labels) == p.shape:
             number_classes(labels, p.shape[1])
-        p = check_distributions(p, probs, renormalise)
+        p = check_distributions(p, probs, renormalise, digits)
+        rounded = False
+        if digits is not None and not renormalise:
+            off = np.abs(p.sum(axis=1, dtype=np.float64) - 1)
+            rounded = bool((off > find_tolerance(probs)).any())
         if p.shape[1] == 2:
             from howsure.predictions.columns import are_complements
 
@@ -150,7 +159,10 @@ class Predictions:
             p = p.astype(np.float64)
             p[complement, 1] = np.clip(p[complement, 1], 0.0, 1.0)
             p[complement, 0] = 1 - p[complement, 1]
-        return cls._make("probs", p, labels, **columns)
+        made = cls._make("probs", p, labels, **columns)
+        if rounded:
+            made = replace(made, rounded=True)
+        return made
 
     @classmethod
     def from_samples(
@@ -580,7 +592,7 @@ class Predictions:
         from howsure.predictions.columns import compute_columns
 
         self.needs_vector("this number")
-        return compute_columns(self.raw, self.known_labels)
+        return compute_columns(self.raw._replace(rounded=self.rounded), self.known_labels)
 
     def with_attributes(self, columns: Mapping[str, ArrayLike]) -> Predictions:
         """The same predictions with these further columns.

@@ -14,7 +14,7 @@ from howsure._core.frozen import frozen
 Names: TypeAlias = Mapping[str, str | Sequence[str]]  # part → the column or columns that play it
 NoAnswer: TypeAlias = Literal["apart", "wrong"]
 Answers: TypeAlias = Literal["file", "argmax"]
-Together: TypeAlias = Literal["parts", "ensemble"]
+Several: TypeAlias = Literal["parts", "ensemble"]
 
 # What a file may hold beside the values themselves.
 PARTS_BESIDE_VALUES = (
@@ -45,7 +45,7 @@ class ReadOptions:
     values. `narrow` keeps numbers of a text file as float32 or float16 where none of them changes.
     `image_score` puts pixels together to images with this score. `kind` is the part that must hold
     the values, such as `probs`: a policy stores it, so that nothing else is decided by it.
-    `answers` says which count where a file's own answers are not the most probable ones. `together`
+    `answers` says which count where a file's own answers are not the most probable ones. `several`
     says what several files are: parts of one data set, or members of an ensemble on the same rows.
 
     >>> ReadOptions(split="test", names={"probs": ["cat", "dog"]}).names
@@ -68,7 +68,7 @@ class ReadOptions:
     image_score: str | None = None
     kind: str | None = None
     answers: Answers | None = None
-    together: Together | None = None
+    several: Several | None = None
 
     def __post_init__(self) -> None:
         # Lists become tuples, so that options read back from JSON equal those that were stored.

@@ -71,7 +71,7 @@ def find_unstreamed(options: ReadOptions) -> str | None:
     """The first option that needs all predictions at once: those for logs of language models do, and
     an ensemble does.
     """
-    if options.together == "ensemble":
+    if options.several == "ensemble":
         return "ensemble"
     for name in LOG_OPTIONS:
         if getattr(options, name) != getattr(ReadOptions, name):
