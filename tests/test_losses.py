@@ -76,3 +76,21 @@ def test_weights_of_predictions_weigh_means() -> None:
     preds = Predictions.from_probs([[0.9, 0.1], [0.4, 0.6]], [0, 0], weight=[3.0, 1.0])
     assert hs.accuracy(preds) == pytest.approx(0.75)
     assert hs.nll(preds) == pytest.approx(-(3 * np.log(0.9) + np.log(0.4)) / 4)
+
+
+def test_losses_of_ordered_levels() -> None:
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(4), 50)
+    labels = rng.integers(0, 4, 50)
+    preds = Predictions.from_probs(probs, labels)
+    off = np.abs(probs.argmax(axis=1) - labels)
+    assert losses.level_distance(preds) == pytest.approx(off / 3)
+    assert losses.off_by_more(1)(preds).tolist() == (off > 1).astype(float).tolist()
+    assert losses.off_by_more(0)(preds).tolist() == losses.zero_one(preds).tolist()
+    score = [
+        sum((p[: k + 1].sum() - (y <= k)) ** 2 for k in range(4)) / 3
+        for p, y in zip(probs, labels, strict=True)
+    ]
+    assert losses.ranked_probability(preds) == pytest.approx(np.array(score))
+    two = Predictions.from_probs(probs[:, :2] / probs[:, :2].sum(axis=1, keepdims=True), labels % 2)
+    assert hs.ranked_probability_score(two) == pytest.approx(hs.brier(two) / 2)

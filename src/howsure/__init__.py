@@ -95,6 +95,7 @@ _NAMES = {
         "positive_outcomes",
         "positive_tally",
         "ppv",
+        "ranked_probability_score",
         "recalibration",
         "risk_at_coverage",
         "rms_calibration_error",

@@ -11,7 +11,15 @@ from howsure._core.checks import Floats
 from howsure.predictions.columns import rank_labels
 from howsure.predictions.predictions import Predictions, needs_predictions
 
-__all__ = ["brier", "nll", "top_k", "zero_one"]
+__all__ = [
+    "brier",
+    "level_distance",
+    "nll",
+    "off_by_more",
+    "ranked_probability",
+    "top_k",
+    "zero_one",
+]
 
 
 def zero_one(preds: Predictions) -> Floats:
@@ -65,3 +73,47 @@ def brier(preds: Predictions) -> Floats:
     needs_predictions(preds, "brier")
     _ = preds.labels  # as for nll
     return preds.columns.brier
+
+
+# ---- classes that are ordered levels, such as grades
+
+
+def off_by_more(tolerance: int) -> Callable[[Predictions], Floats]:
+    """The loss that is 1 where answer and label are more than `tolerance` levels apart.
+
+    >>> off_by_more(1)(Predictions.from_probs([[0.7, 0.2, 0.1], [0.7, 0.2, 0.1]], [1, 2]))
+    array([0., 1.])
+    """
+    checks.at_least(tolerance, 0, "tolerance")
+
+    def loss(preds: Predictions) -> Floats:
+        preds.needs_vector("the loss of ordered levels")
+        return (np.abs(preds.prediction - preds.labels) > tolerance).astype(np.float64)
+
+    return loss
+
+
+def level_distance(preds: Predictions) -> Floats:
+    r"""How many levels answer and label are apart, :math:`|i - j| / (K - 1)`, in [0, 1].
+
+    >>> level_distance(Predictions.from_probs([[0.7, 0.2, 0.1], [0.7, 0.2, 0.1]], [1, 2]))
+    array([0.5, 1. ])
+    """
+    needs_predictions(preds, "level_distance")
+    levels = preds.needs_vector("level_distance")
+    return np.abs(preds.prediction - preds.labels) / max(1, levels - 1)
+
+
+def ranked_probability(preds: Predictions) -> Floats:
+    r"""Ranked probability score of ordered levels, :math:`\sum_k (F_k - 1[y \le k])^2 / (K - 1)`.
+
+    F is the cumulated probability. Epstein 1969.
+
+    >>> ranked_probability(Predictions.from_probs([[0.5, 0.5, 0.0]], [0]))
+    array([0.125])
+    """
+    needs_predictions(preds, "ranked_probability")
+    levels = preds.needs_vector("ranked_probability")
+    cumulated = np.cumsum(preds.probs, axis=1, dtype=np.float64)[:, :-1]
+    reached = preds.labels[:, None] <= np.arange(levels - 1)
+    return ((cumulated - reached) ** 2).sum(axis=1) / max(1, levels - 1)

@@ -57,7 +57,14 @@ from howsure.metrics.discrimination import (
     histogram_auroc,
     histogram_brier,
 )
-from howsure.metrics.proper_scores import accuracy, brier, nll, skill, top_k_accuracy
+from howsure.metrics.proper_scores import (
+    accuracy,
+    brier,
+    nll,
+    ranked_probability_score,
+    skill,
+    top_k_accuracy,
+)
 from howsure.metrics.risk_coverage import (
     aac,
     augrc,
@@ -128,6 +135,7 @@ __all__ = [
     "positive_outcomes",
     "positive_tally",
     "ppv",
+    "ranked_probability_score",
     "recalibration",
     "risk_at_coverage",
     "rms_calibration_error",

@@ -16,7 +16,7 @@ from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.predictions import Predictions, needs_predictions
 from howsure.tallies.tally import Blocks, Counts, Tally, is_tally, needs_zero_one
 
-__all__ = ["accuracy", "brier", "nll", "skill", "top_k_accuracy"]
+__all__ = ["accuracy", "brier", "nll", "ranked_probability_score", "skill", "top_k_accuracy"]
 
 # A mean loss → what a sample of that loss would lose if another class were true.
 OtherLoss = Callable[[float], float]
@@ -28,7 +28,9 @@ def _average(values: Floats, preds: Predictions) -> float:
     return float(np.average(values, weights=preds.weight))
 
 
-def _rank_by_loss(of: Callable[..., Floats], other: OtherLoss) -> Callable[..., OutcomesWithMetric]:
+def _rank_by_loss(
+    of: Callable[..., Floats], other: OtherLoss | None = None
+) -> Callable[..., OutcomesWithMetric]:
     """Outcomes ordered by the loss itself: samples of about the same loss end up in the same rows."""
 
     def through(preds: Predictions, **options: object) -> OutcomesWithMetric:
@@ -165,6 +167,29 @@ def brier(preds: Predictions) -> float:
     """
     needs_predictions(preds, "brier")
     return _average(losses.brier(preds), preds)
+
+
+@metric(
+    better="lower",
+    bounds=(0, 1),
+    takes="predictions",
+    through=_rank_by_loss(losses.ranked_probability),
+)
+def ranked_probability_score(preds: Predictions) -> float:
+    r"""Mean squared distance between cumulated probabilities and the label, where classes are ordered
+    levels.
+
+    .. math:: \frac1n \sum_i \frac{1}{K-1} \sum_{k} \big( F_{ik} - 1[y_i \le k] \big)^2
+
+    Range [0, 1], 0 is perfect; an answer two levels off costs more than one that is next to the
+    label. With two classes it is half of `brier`. Epstein 1969. See also: `losses.off_by_more`,
+    `losses.level_distance`.
+
+    >>> ranked_probability_score(Predictions.from_probs([[0.5, 0.5, 0.0]], [0]))
+    0.125
+    """
+    needs_predictions(preds, "ranked_probability_score")
+    return _average(losses.ranked_probability(preds), preds)
 
 
 def skill(metric: Callable[[Predictions], float], preds: Predictions) -> float:
