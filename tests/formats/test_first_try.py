@@ -4,6 +4,7 @@ try, or refused with a proposal that then works. None is read as something that 
 To add one: a function that writes the file, and its line in `CASES`.
 """
 
+import gzip
 import json
 import re
 import shlex
@@ -68,6 +69,50 @@ def write_records(path: Path) -> None:
     rows = zip(SURE.tolist(), ANSWERS.tolist(), LABELS.tolist(), strict=True)
     records = [{"confidence": c, "prediction": p, "label": y} for c, p, y in rows]
     path.write_text(json.dumps(records))
+
+
+def write_frame(path: Path) -> None:
+    """As pandas writes tables."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame({**vectors("prob_", NAMES), "label": NAMES[LABELS]})
+    if path.suffix == ".parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_feather(path)
+
+
+def write_polars(path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"confidence": SURE, "correct": RIGHT.astype(bool)})
+    frame.write_parquet(path)
+
+
+def write_lists(path: Path) -> None:
+    """A column of lists, as datasets are kept."""
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pa.table({"logits": LOGITS.tolist(), "label": LABELS}), path)
+
+
+def write_torch(path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    torch.save({"logits": torch.tensor(LOGITS), "labels": torch.tensor(LABELS)}, path)
+
+
+def write_packed(path: Path) -> None:
+    with gzip.open(path, "wt") as file:
+        file.write("confidence,correct\n")
+        file.writelines(f"{c},{r}\n" for c, r in zip(SURE, RIGHT, strict=True))
+
+
+def write_rounded(path: Path) -> None:
+    """With two digits, so that rows sum to 0.99 or 1.01."""
+    columns = {f"prob_{i}": [f"{x:.2f}" for x in PROBS[:, i]] for i in range(3)}
+    write_table(path, {**columns, "label": LABELS})
+
+
+ROUNDED = float((PROBS.round(2).argmax(axis=1) == LABELS).mean())
 
 
 @dataclass(frozen=True)
@@ -185,6 +230,14 @@ CASES: dict[str, Case] = {
     "preds.npz": arrays(preds=PROBS, target=LABELS),
     "y_score.npz": arrays(y_score=PROBS, y_true=LABELS),
     "records.json": Case(write_records),
+    # Other formats
+    "pandas.parquet": Case(write_frame),
+    "pandas.feather": Case(write_frame),
+    "polars.parquet": Case(write_polars),
+    "lists.parquet": Case(write_lists),
+    "tensors.pt": Case(write_torch),
+    "packed.csv.gz": Case(write_packed),
+    "rounded.csv": Case(write_rounded, accuracy=ROUNDED),
     # JSON lines
     "lists.jsonl": lines({"probs": PROBS.tolist(), "label": LABELS.tolist()}),
     "logits.jsonl": lines({"logits": LOGITS.tolist(), "label": LABELS.tolist()}),
