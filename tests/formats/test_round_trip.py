@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from howsure import InputError, Predictions, read, scan, scores, write
-from howsure.formats import suffixes
+from howsure.formats import ReadOptions, suffixes
 
 N, K = 40, 4
 ARROW = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
@@ -122,10 +122,11 @@ def test_files_that_do_not_fit_together(tmp_path: Path) -> None:
     all_sets = sets()
     for name in ("logits64", "probs64", "no_labels"):
         write(all_sets[name], tmp_path / f"{name}.npz")
+    parts = ReadOptions(several="parts")
     with pytest.raises(InputError, match="differ in kind"):
-        read([tmp_path / "logits64.npz", tmp_path / "probs64.npz"])
+        read([tmp_path / "logits64.npz", tmp_path / "probs64.npz"], options=parts)
     with pytest.raises(InputError, match="class names"):
-        read([tmp_path / "logits64.npz", tmp_path / "no_labels.npz"])
+        read([tmp_path / "logits64.npz", tmp_path / "no_labels.npz"], options=parts)
     with pytest.raises(InputError, match="at least one"):
         read([])
 
