@@ -34,7 +34,7 @@ DROPPED = Settings(
 AUGMENTED = replace(PLAIN, augment=True, weight_decay=5e-4)
 SEEDS = 3
 # Those that are finished, whose predictions are kept: the studies ask for these.
-TRAINED = frozenset({PLAIN.name})
+TRAINED = frozenset({PLAIN.name, DROPPED.name})
 
 
 def is_full(settings: Settings) -> bool:
