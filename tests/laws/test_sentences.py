@@ -20,7 +20,7 @@ import howsure as hs
 from howsure import Predictions
 
 NUMBER = r"(-?[\d,]*\.?\d+)"
-BETWEEN = rf"{NUMBER}(?: %)?(?:,? \(?{NUMBER}–{NUMBER}\)?)?"
+BETWEEN = rf"{NUMBER}(?: %)?(?:,? \(?{NUMBER}(?:–| to ){NUMBER}\)?)?"
 ECE = rf"(?:\(ECE {NUMBER}(?:; {NUMBER} would be chance)?\))"
 REAL_SETS = {
     "ak_resnet20_c10": 30,
@@ -270,7 +270,9 @@ def check_found_places(w: World, ece: str) -> None:
 
 
 def check_class_defects(w: World, text: str) -> None:
-    """Slope and ratio as they are said, with limits that leave out 1."""
+    """Slope, calibration in the large and ratio as they are said, with limits that leave out the
+    perfect value.
+    """
     p, y = w.preds.probs[:, 1], w.preds.labels == 1
     said = 0
     for way, value, low, high in re.findall(
@@ -280,6 +282,15 @@ def check_class_defects(w: World, text: str) -> None:
         assert agrees(value, row["value"])
         check_limits(row, low, high)
         assert row["high"] < 1 if way == "extreme" else row["low"] > 1
+        said += 1
+    for way, value, low, high in re.findall(
+        rf"too (high|low) on average \(calibration in the large {BETWEEN}\)", text
+    ):
+        row = w.report["binary"]["numbers"]["calibration_in_the_large"]
+        assert agrees(value, row["value"])
+        check_limits(row, low, high)
+        # The sum of the probabilities is too high where the fitted line lies below them.
+        assert (row["high"] < 0 and p.sum() > y.sum()) if way == "high" else row["low"] > 0
         said += 1
     for way, value, low, high in re.findall(
         rf"too (high|low) on average \(observed / expected {BETWEEN}\)", text
@@ -338,6 +349,8 @@ def check_rows_hold_perfect_values(w: World) -> None:
     if w.report["k"] == 2:
         for row in (binary["calibration_slope"], binary["numbers"]["observed_expected"]):
             assert row.get("low") is None or row["low"] <= 1 <= row["high"]
+        row = binary["numbers"]["calibration_in_the_large"]
+        assert row.get("low") is None or row["low"] <= 0 <= row["high"]
 
 
 def check_nothing(w: World, points: str, ece: str) -> None:

@@ -87,7 +87,7 @@ def _describe(state: AlarmState) -> str:
         unit, text = "sample", f"{state.seen:,} samples seen"
     else:
         unit = "label"
-        text = f"{state.wrong:,} of {state.labels:,} labels wrong, {state.risk:g} promised"
+        text = f"{state.wrong:,} of {state.labels:,} labels wrong, {state.risk:g} guaranteed"
         if state.kept is not None:
             text += f", shown to be kept at label {state.kept:,}"
     for name, at in state.alarms.items():

@@ -73,7 +73,7 @@ def command(
     """A small model first, then a large one, then a person: which thresholds cost least?
 
     Each FILE holds one model's answers to the same questions, the cheapest first; they are joined by ids. A question
-    that a model did not answer goes to the next one. Nothing is promised: judge the thresholds on new data with --on.
+    that a model did not answer goes to the next one. Nothing is guaranteed: judge the thresholds on new data with --on.
     Exit code 1 where everything goes to the person.
 
     \b

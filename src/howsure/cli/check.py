@@ -64,7 +64,7 @@ class CheckCommand(ReadingCommand):
     type=InputPath(),
     help="Predictions of the same samples: must not be worse beyond chance.",
 )
-@click.option("--point", is_flag=True, help="Compare values instead of limits; promises nothing.")
+@click.option("--point", is_flag=True, help="Compare values instead of limits; guarantees nothing.")
 @click.option("--junit", type=OutputPath(), help="Write the verdicts as JUnit XML.")
 @click.option(
     "--github",

@@ -131,7 +131,7 @@ def command(
 
     Chooses a threshold on labelled data (that trained neither the model nor the calibrator), says what to
     expect on new data, what would be deferred, and writes a policy. Exit code 1 where nothing can be
-    accepted, or where the data of --on contradict the promise.
+    accepted, or where the data of --on contradict the guarantee.
 
     \b
     Examples:
@@ -280,7 +280,7 @@ def _check_multilabel(
         )
     if rule["risk"] is None or by is not None or costs is not None:
         raise InputError(
-            "--multilabel gives each label a threshold with a promise: say --risk, and leave out --by."
+            "--multilabel gives each label a threshold with a guarantee: say --risk, and leave out --by."
         )
 
 
@@ -334,7 +334,7 @@ def _write_states(
     from howsure.policies import DriftMonitor, OnlinePolicy
 
     if extras.guarantee and extras.risk is None:
-        raise InputError("--guarantee watches a promised risk; give --risk.")
+        raise InputError("--guarantee monitors a guaranteed risk; give --risk.")
     if extras.online and extras.risk is None:
         raise InputError("--online keeps a risk under drift; give --risk.")
     stamp = ""

@@ -387,11 +387,11 @@ def describe_defects(binary: Binary) -> list[str]:
         said.append(f"too extreme (calibration slope {list_between(slope)})")
     elif is_above(slope, 1):
         said.append(f"too timid (calibration slope {list_between(slope)})")
-    ratio = binary["numbers"].get("observed_expected")
-    if ratio is not None and is_below(ratio, 1):
-        said.append(f"too high on average (observed / expected {list_between(ratio)})")
-    elif ratio is not None and is_above(ratio, 1):
-        said.append(f"too low on average (observed / expected {list_between(ratio)})")
+    large = binary["numbers"].get("calibration_in_the_large")
+    if large is not None and is_below(large, 0):
+        said.append(f"too high on average (calibration in the large {list_between(large)})")
+    elif large is not None and is_above(large, 0):
+        said.append(f"too low on average (calibration in the large {list_between(large)})")
     return said
 
 
@@ -402,6 +402,10 @@ def find_hint(report: ReportData) -> str | None:
     metrics = report["metrics"]
     if report["k"] == 2 and report["binary"] is not None:
         defects = describe_defects(report["binary"])
+        ratio = report["binary"]["numbers"].get("observed_expected")
+        if not defects and ratio is not None and (is_below(ratio, 1) or is_above(ratio, 1)):
+            way = "high" if is_below(ratio, 1) else "low"
+            defects = [f"too {way} on average (observed / expected {list_between(ratio)})"]
         if defects:
             return f"{name_probability(report)} is {' and '.join(defects)}"
     signed = metrics.get("signed_calibration_error")
@@ -451,6 +455,8 @@ def format_between(number: Number | Entry, *, percent: bool = False, of: str = "
     '92.4 % (91.9–92.9)'
     >>> format_between({"value": 0.9123, "low": 0.89, "high": 0.93})
     '0.912 (0.890–0.930)'
+    >>> format_between({"value": -0.31, "low": -0.52, "high": -0.1})
+    '-0.31 (-0.52 to -0.10)'
     """
     value, low, high = number["value"] or 0.0, number.get("low"), number.get("high")
     scale, unit = (100, " %") if percent else (1, "")
@@ -460,7 +466,10 @@ def format_between(number: Number | Entry, *, percent: bool = False, of: str = "
     text = f"{value * scale:.{decimals}f}{unit}{of}"
     if low is None or high is None:
         return text
-    return f"{text} ({low * scale:.{decimals}f}–{high * scale:.{decimals}f})"
+    between = "–"
+    if low < 0:
+        between = " to "
+    return f"{text} ({low * scale:.{decimals}f}{between}{high * scale:.{decimals}f})"
 
 
 def list_between(number: Number | Entry) -> str:

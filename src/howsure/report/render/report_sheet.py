@@ -294,7 +294,7 @@ def _write_sentences(plan: PlanData) -> list[str]:
                 help_ = f"about {format_rounded_up(needed)} {unit} would usually be enough"
             if guarantee["why"]:
                 help_ = guarantee["why"]
-            lines.append(f"infeasible {have} do not allow this promise; {help_}")
+            lines.append(f"infeasible {have} do not allow this guarantee; {help_}")
     if plan["expected"]:
         lines.append(f"expected   {_write_shares(plan['expected'])}")
     if plan["test"]:
@@ -313,7 +313,7 @@ def _judge_trial(trial: TrialData) -> str:
     if trial["compatible"] is None:
         return ""
     if trial["observed_below"]:
-        return f"; promise of risk {risk} kept"
+        return f"; guarantee of risk {risk} kept"
     if trial["compatible"]:
         return f"; risk above {risk}, within chance"
     return f"; risk above {risk}: BROKEN"

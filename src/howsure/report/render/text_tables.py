@@ -41,7 +41,7 @@ IMAGE_SCORES = {
     "sure_pixels": "share of pixels above 0.9",
 }
 GUARANTEES_NOTE = (
-    "The mean 1 − Dice of accepted images, each row a promise by itself (threshold --loss dice --bound betting); the "
+    "The mean 1 − Dice of accepted images, each row a guarantee by itself (threshold --loss dice --bound betting); the "
     "others go to a reader."
 )
 EMPTY_MASKS_NOTE = "Both masks empty: Dice 1. One of them empty: Dice 0."
@@ -303,7 +303,7 @@ def build_image_tables(report: ReportData) -> list[TextTable]:
     dice_note = _join_unsafe_notes([c["dice"] for c in images["classes"]])
     tables = [
         TextTable(
-            title="Which images may it decide alone?",
+            title="Which images may be automated?",
             head=[
                 "mean 1 − Dice at most",
                 f"{trusted} from",
@@ -370,7 +370,7 @@ def build_label_tables(report: ReportData) -> list[TextTable]:
             note=_join_unsafe_notes(numbers),
         ),
         TextTable(
-            title=f"Which label may it decide alone, at most {risk} wrong? "
+            title=f"Which label may be automated, at most {risk} wrong? "
             f"(all {len(rows)} at once, {sure} sure)",
             head=["label", "alone above", "decided alone", "wrong", "at most", "positives missed"],
             rows=alone,
