@@ -222,8 +222,12 @@ CASES: dict[str, list[tuple[Callable[[], Any], str]]] = {
     "from_confidence": [
         (
             lambda: Predictions.from_confidence([0.9, 1.2], [1, 0]),
-            "confidence[1] is 1.2; a confidence lies in [0, 1]. Divide percentages by 100 (--percent). "
-            "For any other score use tally(score, correct=...).",
+            "confidence[1] is 1.2; a confidence lies in [0, 1]. Repair or leave out such rows "
+            "(--drop-outside). For any other score use tally(score, correct=...).",
+        ),
+        (
+            lambda: Predictions.from_confidence([90, 0.5, 80], [1, 0, 1]),
+            "Divide percentages by 100 (--percent)",
         ),
         (lambda: Predictions.from_confidence([0.9, nan], [1, 0]), f"confidence {NAN}"),
         (lambda: Predictions.from_confidence([0.9], [1, 0]), "correct has 2 rows"),

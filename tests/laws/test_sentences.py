@@ -322,6 +322,12 @@ def check_hint(w: World, text: str, ece: str) -> None:
     check_ece(w, ece)
 
 
+def check_same_confidence(w: World, claim: str, right: str) -> None:
+    assert len(np.unique(w.claim)) == 1
+    assert to_float(claim) == pytest.approx(100 * w.claim[0], abs=0.06)
+    assert to_float(right) == pytest.approx(100 * w.right.mean(), abs=0.06)
+
+
 def check_no_error(w: World, under: str, expected: str, chance: str, ece: str) -> None:
     assert w.right.all()
     assert agrees(expected, float((1 - w.claim).sum()))
@@ -448,6 +454,11 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     ),
     (rf"{OF_CLASS} is ({DEFECTS})\.", check_class_defects),
     (
+        r"Its confidence is the same for every answer, so it cannot rank them: it claims "
+        rf"{NUMBER} % where {NUMBER} % are right\.",
+        check_same_confidence,
+    ),
+    (
         r"There is a hint that (.*?); (?:it was not tested|the test does not confirm it, "
         rf"p [=<] [\d.]+) {ECE}\.",
         lambda w, text, ece, _floor: check_hint(w, text, ece),
@@ -569,6 +580,7 @@ WORLDS: dict[str, Callable[[], Predictions]] = {
     "too extreme": lambda: make_claims(4000, lambda c: 0.5 + 0.8 * (c - 0.62), 7),
     "no errors, few": lambda: Predictions.from_confidence(np.full(40, 0.99), np.ones(40)),
     "no errors, many": lambda: Predictions.from_confidence(np.full(900, 0.98), np.ones(900)),
+    "one confidence": lambda: Predictions.from_confidence(np.ones(200), np.arange(200) % 10 > 0),
     "all wrong": lambda: Predictions.from_confidence(np.linspace(0.5, 0.9, 60), np.zeros(60)),
     "one answer": lambda: Predictions.from_confidence([0.9], [1]),
     "ties": lambda: Predictions.from_confidence(

@@ -458,10 +458,12 @@ def find_no_ranking(case: FindingCase) -> Finding | None:
     """Right answers do not score higher than wrong ones."""
     t = case.tally
     right = t.n - t.total
-    if not min(right, t.total) >= LEAST_SAMPLES:
+    # A constant needs no samples to tell, only two kinds of answers to tell apart.
+    constant = t.distinct == 1 and right > 0 and t.total > 0
+    if not constant and not min(right, t.total) >= LEAST_SAMPLES:
         return None
     auroc = metrics.auroc(t)
-    if t.distinct == 1:
+    if constant:
         low = high = 0.5
         text = "The score is the same for every answer, so it cannot rank them."
     else:
@@ -481,7 +483,13 @@ def find_no_ranking(case: FindingCase) -> Finding | None:
         name="does_not_rank",
         text=text,
         # Enough answers to know: the score is of no use, however many more there were.
-        evidence={"auroc": auroc, "low": low, "high": high, "enough": high < USEFUL_AUROC},
+        evidence={
+            "auroc": auroc,
+            "low": low,
+            "high": high,
+            "enough": high < USEFUL_AUROC,
+            "constant": constant,
+        },
         paper="Ding et al. 2020, section 3",
     )
 

@@ -297,6 +297,13 @@ def describe_confidence(report: ReportData, counted: int | None) -> str:
         return (
             "Its score is not a probability: it ranks answers, but states no chance of being right."
         )
+    signed, accuracy = metrics.get("signed_calibration_error"), metrics["accuracy"]["value"]
+    constant = any(finding["evidence"].get("constant") for finding in report["findings"])
+    if constant and signed is not None and signed["value"] is not None and accuracy is not None:
+        return (
+            "Its confidence is the same for every answer, so it cannot rank them: it claims "
+            f"{format_share(accuracy + signed['value'])} where {format_share(accuracy)} are right."
+        )
     ece = f"ECE {entry['value']:.3f}"
     if "floor" in entry:
         ece += f"; {entry['floor']:.3f} would be chance"
