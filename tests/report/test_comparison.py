@@ -302,6 +302,15 @@ def test_identical_models_are_unchanged_and_said_to_be() -> None:
     assert compared.data["ties"] == []
 
 
+def test_an_equal_aurc_is_nobodys_lead() -> None:
+    rng = np.random.default_rng(0)
+    right = np.ones(60)
+    models = {name: Predictions.from_confidence(rng.uniform(0.5, 1, 60), right) for name in "abc"}
+    text = " ".join(compare(models).to_text().split())
+    assert "a, b, c have the same AURC." in text
+    assert "lowest" not in text
+
+
 def test_a_tie_by_aurc_says_where_each_wins() -> None:
     """The second answers more rightly, the first orders better: neither has the clearly lower AURC."""
     rng = np.random.default_rng(1)

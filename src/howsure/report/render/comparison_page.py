@@ -155,12 +155,23 @@ def write_verdict(data: ComparisonData) -> str:
         sentences.append(
             f"{', '.join([best['name'], *alike])} give the same answers with the same confidence."
         )
+    lowest = best["metrics"]["aurc"]["value"]
+    equal = [
+        row["name"]
+        for row in others
+        if row["name"] in unlike and row["metrics"]["aurc"]["value"] == lowest
+    ]
+    worse = [name for name in unlike if name not in equal]
+    leads = f"{best['name']} has the lowest AURC"
+    if equal:
+        leads = f"{', '.join([best['name'], *equal])} have the same AURC"
+        if worse:
+            leads += ", the lowest"
+    if worse:
+        verb = "is" if len(worse) == 1 else "are"
+        leads += f"; {', '.join(worse)} {verb} not significantly worse after correction"
     if unlike:
-        verb = "is" if len(unlike) == 1 else "are"
-        sentences.append(
-            f"{best['name']} has the lowest AURC; {', '.join(unlike)} {verb} not significantly "
-            "worse after correction."
-        )
+        sentences.append(f"{leads}.")
     # Where AURC does not decide: for whom the numbers beside it speak.
     for tie in data.get("ties", []):
         name, number = tie["metric"], tie["difference"]
