@@ -31,10 +31,13 @@ DROPPED = Settings(
     augment=False,
     precision="bfloat16",
 )
+PLAIN_AGAIN = replace(PLAIN, seed=1)
+PLAIN_EXTRAS = ("boundary", "boundary_softmax", "long_course", "train")
+PENALISED = replace(DROPPED, confidence_penalty=0.1)
 AUGMENTED = replace(PLAIN, augment=True, weight_decay=5e-4)
 SEEDS = 3
 # Those that are finished, whose predictions are kept: the studies ask for these.
-TRAINED = frozenset({PLAIN.name, DROPPED.name})
+TRAINED = frozenset({PLAIN.name, PLAIN_AGAIN.name, DROPPED.name, PENALISED.name})
 
 
 def is_full(settings: Settings) -> bool:
@@ -46,15 +49,19 @@ def is_asked(settings: Settings, scale: str) -> bool:
 
 
 def full_plain(scale: str) -> list[Run]:
-    """What `regularisation` and `calibration` ask of it."""
-    extras = ("boundary", "boundary_softmax", "long_course", "train")
-    return [Run("full size", PLAIN, extras)] if is_asked(PLAIN, scale) else []
+    """What `regularisation` and `calibration` ask of them."""
+    named = {"full size": PLAIN, "full size, again": PLAIN_AGAIN}
+    return [Run(label, s, PLAIN_EXTRAS) for label, s in named.items() if is_asked(s, scale)]
 
 
 def full_dropped(scale: str) -> list[Run]:
-    """What `mc_temperature` asks of it."""
-    run = Run("resnet-14 cifar10, full size", DROPPED, ("features",))
-    return [run] if is_asked(DROPPED, scale) else []
+    """What `mc_temperature` asks of them."""
+    named = {"full size": DROPPED, "full size, penalty 0.1": PENALISED}
+    return [
+        Run(f"resnet-14 cifar10, {label}", s, ("features",))
+        for label, s in named.items()
+        if is_asked(s, scale)
+    ]
 
 
 def wanted() -> list[Run]:
@@ -65,10 +72,10 @@ def wanted() -> list[Run]:
         for seed in range(SEEDS)
     ]
     return [
-        Run("plain", PLAIN),
+        Run("plain", PLAIN, PLAIN_EXTRAS),
         Run("dropout 0.5, AdamW", DROPPED, ("features",)),
-        Run("confidence penalty", replace(DROPPED, confidence_penalty=0.1), ("features",)),
-        Run("plain, again", replace(PLAIN, seed=1)),
+        Run("confidence penalty", PENALISED, ("features",)),
+        Run("plain, again", PLAIN_AGAIN, PLAIN_EXTRAS),
         *augmented,
         Run("augmentation", replace(AUGMENTED, network="wrn-16-2")),
     ]
