@@ -117,6 +117,12 @@ def _format_decisions(decisions: Decisions, bursts: Sequence[str] | None = None)
             extra[i] += f',"segment":{strict_json.dump_line(str(name))}'
             if not known:
                 extra[i] += ',"known":false'
+    if decisions.suggested is not None:
+        for i, (row, accepted) in enumerate(
+            zip(decisions.suggestions(), decisions.accept.tolist(), strict=True)
+        ):
+            if not accepted:
+                extra[i] += f',"suggestions":{strict_json.dump_line(row)}'
     if bursts is not None:
         extra = [
             f'{x},"burst":{strict_json.dump_line(name)}'
@@ -175,10 +181,12 @@ class DecisionRecord:
     accept: bool
     score: float
     burst: str | None
+    start: int  # its first byte in the file
 
 
 def read_decisions(path: Path) -> Iterator[DecisionRecord]:
     """The decisions in a file."""
+    start = 0
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
@@ -199,7 +207,9 @@ def read_decisions(path: Path) -> Iterator[DecisionRecord]:
                 accept=accept,
                 score=score,
                 burst=row.get("burst"),
+                start=start,
             )
+            start += len(line)
 
 
 def count_lines(path: Path | None) -> int:

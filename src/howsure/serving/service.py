@@ -1,0 +1,397 @@
+"""A policy that answers requests. A decision is on disk before it is answered, once, and an id that
+comes again gets its first answer.
+
+One thread does all of it: what waits is decided together, written in one piece, synced, and then
+answered. So a kill leaves whole lines and at most one torn one, which nobody was told.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from errno import EIO
+from hashlib import blake2b
+from pathlib import Path
+from time import perf_counter
+
+from howsure._core import strict_json
+from howsure._core.checks import InputError
+from howsure._core.frozen import frozen
+from howsure._core.strict_json import Plain
+from howsure._core.text import make_printable
+from howsure.formats.contents import as_record
+from howsure.formats.json_lines import BadLine
+from howsure.formats.streams import StreamBatch, read_batches
+from howsure.policies.policy import Decisions
+from howsure.serving.alarm_guard import AlarmGuard
+from howsure.serving.feedback import parse_label
+from howsure.serving.journal import (
+    case_lines,
+    cut_torn_line,
+    decision_lines,
+    read_decisions,
+    write_all,
+)
+from howsure.serving.stream import Decide, Serving
+
+REQUEST = Path("request")  # its name in messages
+LATENCY_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+
+@frozen
+class Answer:
+    """What a request gets: a status of HTTP and a line of JSON."""
+
+    status: int
+    body: bytes
+
+    @classmethod
+    def refuse(cls, status: int, sentence: str) -> Answer:
+        """One sentence that says what is wrong."""
+        return cls(status, strict_json.dump_line({"error": make_printable(sentence)}).encode())
+
+
+@frozen
+class DecidedRows:
+    """Rows of a request that are new, and what was decided about them."""
+
+    batch: StreamBatch
+    decisions: Decisions
+    keys: Sequence[bytes | None]
+
+
+class LatencyHistogram:
+    """Counts of durations, as Prometheus wants them."""
+
+    def __init__(self, name: str, says: str):
+        self.name, self.says = name, says
+        self.buckets = [0] * (len(LATENCY_SECONDS) + 1)
+        self.count, self.total = 0, 0.0
+
+    @property
+    def mean(self) -> float:
+        """Seconds on average; 0 before the first."""
+        return self.total / max(1, self.count)
+
+    def add(self, seconds: float) -> None:
+        """Count one."""
+        self.buckets[bisect_left(LATENCY_SECONDS, seconds)] += 1
+        self.count += 1
+        self.total += seconds
+
+    def list_lines(self) -> Iterator[str]:
+        """Its lines for Prometheus."""
+        yield f"# HELP {self.name} {self.says}"
+        yield f"# TYPE {self.name} histogram"
+        running = 0
+        for edge, count in zip((*LATENCY_SECONDS, "+Inf"), self.buckets, strict=True):
+            running += count
+            yield f'{self.name}_bucket{{le="{edge}"}} {running}'
+        yield f"{self.name}_sum {self.total!r}"
+        yield f"{self.name}_count {running}"
+
+
+class DecisionService:
+    """Decides bodies of requests into a journal, and takes labels for the guarantee monitor.
+
+    The journal is a file of `howsure decide` lines, which is continued where it exists. The last
+    `remember` ids are known again. All methods but `metrics` belong to one thread.
+    """
+
+    def __init__(
+        self,
+        decide: Decide,
+        journal: Path,
+        how: Serving,
+        *,
+        guard: AlarmGuard | None = None,
+        labels: Path | None = None,
+        remember: int = 250_000,
+    ):
+        self.decide, self.how, self.guard, self.remember = decide, how, guard, remember
+        self.path, self.labels = journal, labels
+        self.known: dict[bytes, int] = {}  # where the line of an id begins; oldest first
+        self.lines = 0  # the number of the last line
+        self.torn = False  # whether a write failed and could not be taken back
+        for path in (journal, labels):
+            if path is not None and path.exists():
+                cut_torn_line(path)
+        if journal.exists():
+            for record in read_decisions(journal):
+                if record.policy != how.stamp:
+                    raise InputError(
+                        str(journal),
+                        got="holds decisions of another policy",
+                        hint="give the decisions of this one a file of their own (-o)",
+                    )
+                self.lines = record.line
+                self._remember(_digest_id(record.id), record.start)
+        if guard is not None:
+            guard.follow(journal, resume=True)
+            guard.learn()
+        self.counts = {"accept": 0, "defer": 0, "repeated": 0, "refused": 0}
+        self.requests = LatencyHistogram(
+            "howsure_request_seconds", "From the first byte of a request to its answer."
+        )
+        self.commits = LatencyHistogram(
+            "howsure_commit_seconds", "To decide, write and sync what waited."
+        )
+
+    # Decisions.
+
+    def commit(self, bodies: Sequence[bytes]) -> list[Answer]:
+        """The answers to requests that came together; what is decided is on disk."""
+        begun = perf_counter()
+        answers: list[Answer] = []
+        staged: dict[bytes, bytes] = {}  # lines of this commit by the digest of their id
+        fresh: list[DecidedRows] = []
+        lines: list[bytes] = []
+        for body in bodies:
+            try:
+                rows = _parse_rows(body)
+                answer = self.stage_rows(rows, staged, fresh, lines)
+            except InputError as e:
+                self.counts["refused"] += 1
+                answers.append(Answer.refuse(400, str(e)))
+                continue
+            one = body.lstrip()[:1] != b"["
+            answers.append(Answer(200, answer[0] if one else b"[" + b",".join(answer) + b"]"))
+        if lines:
+            try:
+                start = self._append(self.path, b"".join(lines))
+            except OSError as e:
+                sentence = f"the decision could not be written ({e.strerror}) and was not made."
+                failed = Answer.refuse(503, f"{sentence} Ask again later.")
+                return [failed if answer.status == 200 else answer for answer in answers]
+            self.settle(fresh, lines, start)
+            self.commits.add(perf_counter() - begun)
+        return answers
+
+    def stage_rows(
+        self,
+        rows: Sequence[Plain],
+        staged: dict[bytes, bytes],
+        fresh: list[DecidedRows],
+        lines: list[bytes],
+    ) -> list[bytes]:
+        """Decide the rows of a request and stage their lines; the answer to each row. Where one row
+        is refused, nothing of the request is staged.
+        """
+        text = "".join(strict_json.dump_line(row) + "\n" for row in rows)
+        decided: list[DecidedRows] = []
+        keys: list[bytes | None] = []
+        taken: set[bytes] = set()
+        for batch in read_batches([text.encode()], REQUEST, self.how.wanted):
+            if isinstance(batch, BadLine):
+                raise batch.error
+            names = batch.ids or [None] * len(batch)
+            batch_keys = [_digest_id(name) for name in names]
+            keys += batch_keys
+            new: list[int] = []
+            for i, key in enumerate(batch_keys):
+                if key is None:
+                    new.append(i)
+                elif not (key in self.known or key in staged or key in taken):
+                    new.append(i)
+                    taken.add(key)
+            if new:
+                part = batch.rows(new)
+                row_keys = [batch_keys[i] for i in new]
+                decided.append(DecidedRows(part, self.decide(part.preds), row_keys))
+        nameless: list[bytes] = []
+        for part in decided:
+            for key, line in zip(part.keys, self._format(part, len(lines)), strict=True):
+                lines.append(line)
+                if key is None:
+                    nameless.append(line)
+                else:
+                    staged[key] = line
+        fresh += decided
+        self.counts["repeated"] += len(keys) - sum(len(part.keys) for part in decided)
+        following = iter(nameless)
+        answers: list[bytes] = []
+        for key in keys:
+            if key is None:
+                line = next(following)
+            else:
+                line = staged.get(key) or self._read_line(self.known[key])
+            answers.append(line.rstrip(b"\n"))
+        return answers
+
+    def _format(self, part: DecidedRows, before: int) -> list[bytes]:
+        """The lines of new rows, of which `before` others stand between them and the journal."""
+        first = self.lines + before + 1
+        numbers = range(first, first + len(part.batch))
+        if part.batch.names:
+            text = case_lines(
+                part.decisions, part.batch.names, numbers, part.batch.ids, self.how.stamp
+            )
+        else:
+            text = decision_lines(part.decisions, numbers, part.batch.ids, self.how.stamp)
+        return text.splitlines(keepends=True)
+
+    def _append(self, path: Path, data: bytes) -> int:
+        """Add whole lines, on disk when this returns; where they begin. A failure leaves nothing."""
+        if self.torn:
+            raise OSError(EIO, "an earlier write could not be taken back; restart the service")
+        with path.open("ab", buffering=0) as file:
+            start = file.tell()
+            try:
+                write_all(file, data)
+                os.fsync(file.fileno())
+            except OSError:
+                self.torn = True
+                os.ftruncate(file.fileno(), start)
+                self.torn = False
+                raise
+        return start
+
+    def settle(self, fresh: Sequence[DecidedRows], lines: Sequence[bytes], start: int) -> None:
+        """Remember and count what is on disk now, and show it to the monitors."""
+        self.lines += len(lines)
+        keys = [key for part in fresh for key in part.keys]
+        for key, line in zip(keys, lines, strict=True):
+            self._remember(key, start)
+            start += len(line)
+        for part in fresh:
+            accepted = int(part.decisions.accept.sum())
+            self.counts["accept"] += accepted
+            self.counts["defer"] += len(part.decisions) - accepted
+            if self.guard is None:
+                continue
+            try:
+                self.guard.see(part.decisions, part.batch.preds)
+            except (InputError, OSError) as e:
+                # The decisions stand; a monitor catches up with the journal at the next start.
+                self.how.tell(str(e))
+
+    def _remember(self, key: bytes | None, start: int) -> None:
+        if key is None:
+            return
+        self.known[key] = start
+        if len(self.known) > self.remember:
+            del self.known[next(iter(self.known))]
+
+    def _read_line(self, start: int) -> bytes:
+        with self.path.open("rb") as file:
+            file.seek(start)
+            return file.readline()
+
+    # Labels.
+
+    def take_labels(self, body: bytes) -> Answer:
+        """Add labels to their file, and what the guarantee monitor makes of them.
+
+        A label is `{"id": …, "correct": 0 or 1}` with an id that the service remembers, or a line of
+        decisions with `correct` added.
+        """
+        if self.labels is None or self.guard is None or self.guard.guarantee is None:
+            return Answer.refuse(
+                404, "nobody waits for labels here; start howsure serve with --guarantee."
+            )
+        try:
+            lines = [self.complete_label(row, i) for i, row in enumerate(_parse_rows(body), 1)]
+            before = self.guard.guarantee.state.labels
+            self._append(self.labels, "".join(lines).encode())
+            self.guard.learn()
+        except InputError as e:
+            return Answer.refuse(400, str(e))
+        except OSError as e:
+            return Answer.refuse(503, f"the labels could not be written ({e.strerror}).")
+        state = self.guard.guarantee.state
+        facts = {"counted": state.labels - before, "labels": state.labels, "wrong": state.wrong}
+        return Answer(200, strict_json.dump_line({**facts, "alarms": state.alarms}).encode())
+
+    def complete_label(self, row: Plain, number: int) -> str:
+        """The line of decisions that a label is of, with the label."""
+        given = as_record(row) or {}
+        key = _digest_id(given.get("id"))
+        if key is not None and key in self.known:
+            first = as_record(strict_json.loads(self._read_line(self.known[key]))) or {}
+            given = {**first, "correct": given.get("correct")}
+        with suppress(ValueError, KeyError, TypeError):
+            if parse_label(given, online=False).policy == self.how.stamp:
+                return strict_json.dump_line(given) + "\n"
+        raise InputError(
+            f"label {number}",
+            got="is not the label of a decision that is remembered here",
+            hint='send {"id": …, "correct": 0 or 1}, or a line of decisions with "correct" added',
+        )
+
+    # What it is doing.
+
+    def list_metrics(self) -> Iterator[str]:
+        """The lines of `/metrics`, in the text format of Prometheus."""
+        yield "# HELP howsure_decisions_total Decisions since the start."
+        yield "# TYPE howsure_decisions_total counter"
+        for name in ("accept", "defer"):
+            yield f'howsure_decisions_total{{decision="{name}"}} {self.counts[name]}'
+        decided = self.counts["accept"] + self.counts["defer"]
+        share = self.counts["defer"] / decided if decided else "NaN"
+        gauges: dict[str, tuple[str, object]] = {
+            "deferred_share": ("Share of these that was deferred.", share),
+            "journal_line": ("Number of the last line of the journal.", self.lines),
+        }
+        counters = {
+            "repeated_total": ("Rows whose id was known.", self.counts["repeated"]),
+            "refused_total": ("Requests that were refused.", self.counts["refused"]),
+        }
+        if self.guard is not None:
+            drift, guarantee = self.guard.drift, self.guard.guarantee
+            if drift is not None:
+                for name in ("score", "coverage"):
+                    stands = int(name in drift.state.alarms)
+                    gauges[f"drift_alarm_{name}"] = (f"1 where an alarm stands: {name}.", stands)
+                gauges["drift_seen"] = ("Samples that the drift monitor saw.", drift.state.seen)
+            if guarantee is not None:
+                state = guarantee.state
+                gauges["guarantee_broken"] = (
+                    "1 where labels show that the guaranteed risk is exceeded.",
+                    int(state.broken is not None),
+                )
+                gauges["guarantee_kept"] = (
+                    "1 where labels show that it is kept.",
+                    int(state.kept is not None),
+                )
+                gauges["guarantee_risk"] = ("The guaranteed risk.", state.risk)
+                gauges["guarantee_labels"] = ("Labels of accepted answers.", state.labels)
+                gauges["guarantee_wrong"] = ("Of these, wrong answers.", state.wrong)
+        for kind, rows in (("gauge", gauges), ("counter", counters)):
+            for name, (says, value) in rows.items():
+                yield f"# HELP howsure_{name} {says}"
+                yield f"# TYPE howsure_{name} {kind}"
+                yield f"howsure_{name} {value}"
+        yield from self.requests.list_lines()
+        yield from self.commits.list_lines()
+
+    def close(self) -> None:
+        """Save the monitors."""
+        if self.guard is not None:
+            self.guard.close()
+
+
+def _digest_id(name: object) -> bytes | None:
+    """What an id is known by, however long it is; None where there is none."""
+    if name is None:
+        return None
+    return blake2b(strict_json.dump_line(name).encode(), digest_size=16).digest()
+
+
+def _parse_rows(body: bytes) -> list[Plain]:
+    """The rows of a body: one JSON object, or a list of them."""
+    try:
+        value = strict_json.loads(body)
+    except InputError as e:
+        raise e.at("request") from None
+    rows: list[Plain] = [value]
+    if isinstance(value, list):
+        rows = value
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        raise InputError(
+            "request",
+            got="is not a JSON object or a list of objects",
+            hint='send {"id": "a", "probs": [0.9, 0.1]}',
+        )
+    return rows
