@@ -121,7 +121,8 @@ def test_a_bad_file_has_the_same_fault_at_the_same_place(bad: Bad, tmp_path: Pat
     seen = (
         said.hint if "--name" not in said.hint else ""
     )  # the first line shows what columns are called, not what they hold
-    assert here.hint in (said.hint, seen, "a list of numbers is needed")
+    if not here.hint.startswith("Did you mean"):  # nor what they could be read as
+        assert here.hint in (said.hint, seen, "a list of numbers is needed")
 
 
 def refused(path: Path, bad: Bad) -> InputError | None:

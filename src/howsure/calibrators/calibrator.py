@@ -32,8 +32,9 @@ from howsure._core.frozen import frozen
 from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.columns import iterate_chunks
 from howsure.predictions.predictions import combine_arrays
+from howsure.predictions.read_options import ReadOptions
 
-ValueKind: TypeAlias = Literal["logits", "probs", "confidence"]
+ValueKind: TypeAlias = Literal["logits", "probs", "confidence", "score"]
 ProbabilityMap: TypeAlias = Callable[[Floats], Floats]  # a row for each class → the mapped ones
 
 FIT_ARRAYS = ("logits", "probs", "confidence", "labels", "correct")
@@ -46,7 +47,7 @@ class Fitted:
 
     `status` is "converged" or says what else happened; `nll` is the mean negative log-likelihood of
     the n samples with the calibrator. `kind` is "logits" or "probs" where the map would be another
-    one for the other kind.
+    one for the other kind. `read` says how their file was read.
     """
 
     status: str
@@ -55,6 +56,7 @@ class Fitted:
     class_names: tuple[str, ...] | None
     nll: float
     kind: str | None = None
+    read: ReadOptions | None = None
 
     def __post_init__(self) -> None:
         within(self.n, 0, 2**62, "n")
@@ -164,7 +166,7 @@ def check_classes(preds: Predictions, what: str) -> None:
     """Refuse to fit where there is nothing to learn: top labels only, one class, or all samples of
     one class.
     """
-    if preds.kind == "confidence":
+    if not preds.vectors:
         raise InputError(
             f"{what} needs logits or probabilities of all classes, only the top label is known; "
             "Isotonic, Platt and Beta calibrate a confidence."
@@ -191,7 +193,7 @@ def check_samples(preds: Predictions, what: str) -> None:
 
 def check_same_classes(preds: Predictions, k: int | None, fitted: Fitted | None, what: str) -> None:
     """Refuse predictions over other classes than those of the fit."""
-    if preds.kind != "confidence" and k is not None and preds.k != k:
+    if preds.vectors and k is not None and preds.k != k:
         raise InputError(
             f"this {what} was fitted for {k} classes, these predictions have {preds.k}."
         )
@@ -299,7 +301,15 @@ def apply_softmax(z: Array) -> None:
     """Probabilities in the place of logits that have a row for each class."""
     z -= z.max(axis=0)
     np.exp(z, out=z)
-    z /= z.sum(axis=0)
+    z /= sum_classes(z)
+
+
+def sum_classes(v: Floats) -> Floats:
+    """Sums over the classes, added one after the other, also of a sample that stands alone.
+
+    NumPy adds a single line pairwise, which rounds otherwise than the same line among others.
+    """
+    return np.add.accumulate(v)[-1] if v.ndim == 1 else v.sum(axis=0)
 
 
 # ---- one class against the rest: how maps of one probability become maps of k of them
@@ -311,7 +321,7 @@ def collect_targets(preds: Predictions, what: str) -> tuple[Array, Ints]:
     Of all classes the probabilities; of top labels the confidence, where the only row came true for
     right answers.
     """
-    if preds.kind != "confidence":
+    if preds.vectors:
         check_samples(preds, what)
         probs = np.empty(stack_members(preds).shape[:0:-1])
         for rows, p in read_probabilities(preds):
@@ -323,7 +333,7 @@ def collect_targets(preds: Predictions, what: str) -> tuple[Array, Ints]:
         raise InputError(
             f"{what} cannot be fitted: all {preds.n:,} answers are {same}; both kinds are needed."
         )
-    return preds.values[None], right.astype(np.int64) - 1
+    return preds.confidence[None], right.astype(np.int64) - 1
 
 
 def map_probabilities(
@@ -334,7 +344,7 @@ def map_probabilities(
     `k` is the number of classes of the fit, None where it was one of confidences. A row of zeros
     keeps what it was: nothing is known about it.
     """
-    if preds.kind == "confidence":
+    if not preds.vectors:
         if k is not None:
             raise InputError(
                 f"this {what} was fitted on {k} classes, here only the top label is known."
@@ -348,20 +358,26 @@ def map_probabilities(
     check_same_classes(preds, k, fitted, what)
     out = np.empty(preds.values.shape[-2:])
     for rows, given in read_probabilities(preds):
-        mapped = apply(given)
-        total = mapped.sum(axis=0)
-        nothing = np.flatnonzero(total <= 0)
-        total[nothing] = 1.0
-        mapped /= total
-        mapped[:, nothing] = given[:, nothing]
-        out[rows] = mapped.T
+        out[rows] = divide_by_sums(apply(given), given).T
     return replace_values(preds, "probs", out)
+
+
+def divide_by_sums(mapped: Floats, given: Floats) -> Floats:
+    """Distributions in the place of mapped probabilities, a row for each class; what was mapped to
+    nothing but zeros is as it was given.
+    """
+    total = mapped.sum(axis=0)
+    nothing = np.flatnonzero(total <= 0)
+    total[nothing] = 1.0
+    mapped /= total
+    mapped[:, nothing] = given[:, nothing]
+    return mapped
 
 
 def record_fit(preds: Predictions, out: Predictions) -> Fitted:
     """The record of a fit with the loss of its own output."""
     with np.errstate(divide="ignore"):
-        if preds.kind == "confidence":
+        if not preds.vectors:
             k = None
             claimed = np.where(preds.correct, out.confidence, 1.0 - out.confidence)
         else:

@@ -224,7 +224,7 @@ def choose_calibrator(
     """
     needs_predictions(val, "choose_calibrator")
     if criterion is None:
-        criterion = metrics.correctness_nll if val.kind == "confidence" else metrics.nll
+        criterion = metrics.nll if val.vectors else metrics.correctness_nll
     fits = {"none": Identity.fit} | dict(calibrators or list_contenders(val))
     fold = deal_folds(val, checks.at_least(folds, 2, "folds"), seed)
     shared = 1 - (1 - level) / max(1, len(fits) - 1)
@@ -256,7 +256,7 @@ def choose_calibrator(
 def list_contenders(preds: Predictions) -> dict[str, Fit]:
     """The calibrators that can be fitted on such predictions, by name, the simplest first."""
     names = TOP_LABEL_CANDIDATES
-    if preds.kind != "confidence":
+    if preds.vectors:
         left_out = list_left_out(preds)
         names = [name for name in CANDIDATES if name not in left_out]
     fits = {name: CANDIDATES[name] for name in names}
@@ -272,7 +272,7 @@ def list_left_out(preds: Predictions) -> dict[str, str]:
     reason.
     """
     k = preds.k or 0
-    if preds.kind == "confidence":
+    if not preds.vectors:
         return {}
     if k <= 2:
         return {"full": "left out: of two classes the diagonal is all there is"}
@@ -291,7 +291,7 @@ def deal_folds(val: Predictions, folds: int, seed: int) -> Ints:
         _check_enough(len(names), folds, "groups")
         return (rng.permutation(len(names)) % folds)[where]
     _check_enough(val.n, folds, "samples")
-    kind = val.correct if val.kind == "confidence" else val.labels
+    kind = val.labels if val.vectors else val.correct
     order = np.lexsort((rng.permutation(val.n), kind))
     fold = np.empty(val.n, dtype=np.int64)
     fold[order] = np.arange(val.n) % folds
@@ -338,7 +338,7 @@ def _predict_unseen(val: Predictions, fit: Fit, whole: Calibrator, fold: Ints) -
         ):
             calibrator = fit(others)
         parts.append(calibrator(val[fold == j]))
-    axis = 0 if val.kind == "confidence" else -2
+    axis = -2 if val.vectors else 0
     # Values come fold by fold; the rank of each sample in that order puts them back.
     by_fold = np.argsort(fold, kind="stable")
     place = np.argsort(by_fold, kind="stable")
@@ -376,7 +376,7 @@ class ContenderJudge:
         except InputError as e:
             return Trial(whole=None, value=nan, kept=None, note=f"not fitted: {e}")
         changed = 0
-        if val.kind != "confidence":
+        if val.vectors:
             changed = int((made.prediction != val.prediction).sum())
         loss = MEAN_LOSSES.get(self.metric)
         kept = made if loss is None else loss(made)

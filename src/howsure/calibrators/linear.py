@@ -258,13 +258,17 @@ class StructuredScaling:
         keep_logits = takes_logits(preds)
         out = np.empty((preds.n, len(self.intercept)))
         for rows, z in read_structured_logits(preds):
-            x = mix_with_uniform(z, self.temperature, self.samples)
-            moved = self.weight[:, None] * x if self.weight.ndim == 1 else self.weight @ x
-            mapped = x + moved + self.intercept[:, None]
+            mapped = self.map_values(z)
             if not keep_logits:
                 apply_softmax(mapped)
             out[rows] = mapped.T
         return replace_values(preds, "logits" if keep_logits else "probs", out)
+
+    def map_values(self, z: Floats) -> Floats:
+        """The mapped logits, of logits that have a row for each class and are overwritten."""
+        x = mix_with_uniform(z, self.temperature, self.samples)
+        moved = self.weight[:, None] * x if self.weight.ndim == 1 else self.weight @ x
+        return x + moved + self.intercept[:, None]
 
 
 def _check_parameters(weight: Floats, intercept: Floats, dimensions: int) -> None:
@@ -307,12 +311,17 @@ def _map_logits(
     keep_logits = takes_logits(preds)
     out = np.empty((preds.n, len(intercept)))
     for rows, z in read_mean_logits(preds, log_probs=log_probs):
-        mapped = weight[:, None] * z if weight.ndim == 1 else weight @ z
-        mapped = mapped + intercept[:, None]
+        mapped = map_linearly(z, weight, intercept)
         if not keep_logits:
             apply_softmax(mapped)
         out[rows] = mapped.T
     return replace_values(preds, "logits" if keep_logits else "probs", out)
+
+
+def map_linearly(z: Floats, weight: Floats, intercept: Floats) -> Floats:
+    """W z + b of logits that have a row for each class; `weight` is the diagonal or the whole of W."""
+    mapped = weight[:, None] * z if weight.ndim == 1 else weight @ z
+    return mapped + intercept[:, None]
 
 
 def read_structured_logits(preds: Predictions) -> Iterator[tuple[slice, Floats]]:

@@ -65,21 +65,19 @@ class Platt:
         if start is not None:
             begin = np.stack((start.slope, start.intercept), axis=1)
         slope, intercept = _fit_curves(preds, "Platt", _take_log_odds, begin).T
-        made = cls(
-            slope=slope.copy(), intercept=intercept.copy(), top_label=preds.kind == "confidence"
-        )
+        made = cls(slope=slope.copy(), intercept=intercept.copy(), top_label=not preds.vectors)
         return replace(made, fitted=record_fit(preds, made(preds)))
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions through the curves, as probabilities or as a confidence."""
         needs_predictions(preds, "Platt")
         k = None if self.top_label else len(self.slope)
+        return map_probabilities(preds, k, self.fitted, what="Platt", apply=self.map_values)
 
-        def follow_curve(p: Floats) -> Floats:
-            log_odds = _take_log_odds(p)[0]
-            return _apply_logistic(self.slope[:, None] * log_odds + self.intercept[:, None])
-
-        return map_probabilities(preds, k, self.fitted, what="Platt", apply=follow_curve)
+    def map_values(self, p: Floats) -> Floats:
+        """The curves at probabilities that have a row for each class."""
+        log_odds = _take_log_odds(p)[0]
+        return _apply_logistic(self.slope[:, None] * log_odds + self.intercept[:, None])
 
 
 @frozen(eq=False)
@@ -119,7 +117,7 @@ class Beta:
         if start is not None:
             begin = np.stack((start.a, start.b, start.c), axis=1)
         a, b, c = _fit_curves(preds, "Beta", _take_logs, begin).T
-        top_label = preds.kind == "confidence"
+        top_label = not preds.vectors
         made = cls(a=a.copy(), b=b.copy(), c=c.copy(), top_label=top_label)
         return replace(made, fitted=record_fit(preds, made(preds)))
 
@@ -127,13 +125,13 @@ class Beta:
         """The predictions through the maps, as probabilities or as a confidence."""
         needs_predictions(preds, "Beta")
         k = None if self.top_label else len(self.a)
+        return map_probabilities(preds, k, self.fitted, what="Beta", apply=self.map_values)
 
-        def follow_curve(p: Floats) -> Floats:
-            log_p, minus_log_q = _take_logs(p)
-            scores = self.a[:, None] * log_p + self.b[:, None] * minus_log_q + self.c[:, None]
-            return _apply_logistic(scores)
-
-        return map_probabilities(preds, k, self.fitted, what="Beta", apply=follow_curve)
+    def map_values(self, p: Floats) -> Floats:
+        """The maps at probabilities that have a row for each class."""
+        log_p, minus_log_q = _take_logs(p)
+        scores = self.a[:, None] * log_p + self.b[:, None] * minus_log_q + self.c[:, None]
+        return _apply_logistic(scores)
 
 
 def _check_columns(top_label: bool, **columns: Floats) -> None:

@@ -164,7 +164,7 @@ def attach_opinion(preds: Predictions, other: Predictions) -> Predictions:
             "the two models have other classes, or in another order; bring them into one order."
         )
     answer: Array = preds.prediction
-    if other.kind == "confidence":
+    if not other.vectors:
         theirs: Array = other.prediction
         if names is not None and theirs.dtype.kind == "U" and answer.dtype.kind != "U":
             answer = np.array(names)[answer]
@@ -215,7 +215,7 @@ def _build_features(preds: Predictions, other: Predictions | None) -> Floats:
 
 def _keep_own(preds: Predictions) -> Predictions:
     """The answers with their own confidence, and right or wrong where that is known."""
-    if preds.kind == "confidence":
+    if not preds.vectors:
         return preds
     if preds.layout is not None:
         raise InputError(

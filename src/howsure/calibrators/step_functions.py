@@ -85,12 +85,13 @@ class HistogramBinning:
         """The predictions as the bins answer, as probabilities."""
         needs_predictions(preds, "HistogramBinning")
         preds.needs_vector("histogram binning")
-        k, bins = self.share.shape
+        return map_probabilities(
+            preds, len(self.share), self.fitted, what="HistogramBinning", apply=self.map_values
+        )
 
-        def look_up(p: Floats) -> Floats:
-            return self.share.ravel()[_find_bins(p, bins)]
-
-        return map_probabilities(preds, k, self.fitted, what="HistogramBinning", apply=look_up)
+    def map_values(self, p: Floats) -> Floats:
+        """The answers to probabilities that have a row for each class."""
+        return self.share.ravel()[_find_bins(p, self.share.shape[1])]
 
 
 def _find_bins(p: Floats, bins: int) -> Array:
@@ -158,7 +159,7 @@ class Isotonic:
             x=np.concatenate([x for x, _ in points]),
             y=np.concatenate([y for _, y in points]),
             start=np.cumsum([0, *(len(x) for x, _ in points)]),
-            top_label=preds.kind == "confidence",
+            top_label=not preds.vectors,
         )
         if not made.top_label:
             return replace(made, fitted=record_fit(preds, made(preds)))
@@ -180,12 +181,12 @@ class Isotonic:
         """The predictions through the maps, as probabilities or as a confidence."""
         needs_predictions(preds, "Isotonic")
         k = None if self.top_label else len(self.start) - 1
+        return map_probabilities(preds, k, self.fitted, what="Isotonic", apply=self.map_values)
 
-        def interpolate(p: Floats) -> Floats:
-            rows: list[Floats] = [np.interp(row, *self.points(j)) for j, row in enumerate(p)]
-            return np.stack(rows)
-
-        return map_probabilities(preds, k, self.fitted, what="Isotonic", apply=interpolate)
+    def map_values(self, p: Floats) -> Floats:
+        """The maps at probabilities that have a row for each class."""
+        rows: list[Floats] = [np.interp(row, *self.points(j)) for j, row in enumerate(p)]
+        return np.stack(rows)
 
 
 def fit_score_steps(

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from howsure._core.checks import Floats, InputError, within
+from howsure._core.checks import Array, Floats, InputError, within
 from howsure._core.frozen import frozen
 from howsure.calibrators.calibrator import (
     Fitted,
@@ -119,19 +119,24 @@ class Temperature:
         out = np.empty(values.shape)
         for member, scaled in zip(values, out, strict=True):
             for rows in iterate_chunks(*member.shape):
-                z = convert_to_logits(member[rows], preds.kind) / self.temperature
-                if self.samples is not None:
-                    z = np.exp(log_softmax(z))
-                    z = (self.samples * z + 1 / z.shape[1]) / (self.samples + 1)
-                    if preds.kind == "logits":
-                        z = np.log(z)
-                elif preds.kind != "logits":
-                    z = np.exp(log_softmax(z))
-                # Rounding may make the two largest of a row equal; the one that was largest stays it.
-                top = member[rows].argmax(axis=1)
-                row = np.flatnonzero(z.argmax(axis=1) != top)
-                z[row, top[row]] = np.nextafter(z[row].max(axis=1, initial=-inf), inf)
-                scaled[rows] = z
+                scaled[rows] = self.scale_rows(member[rows], preds.kind)
         if preds.values.ndim != 3:
             out = out[0]
         return replace_values(preds, preds.kind, out)
+
+    def scale_rows(self, part: Array, kind: str) -> Floats:
+        """Logits or probabilities (samples, k) at this temperature."""
+        z = convert_to_logits(part, kind) / self.temperature
+        if self.samples is not None:
+            z = np.exp(log_softmax(z))
+            z = (self.samples * z + 1 / z.shape[1]) / (self.samples + 1)
+            if kind == "logits":
+                z = np.log(z)
+        elif kind != "logits":
+            z = np.exp(log_softmax(z))
+        # Rounding may make the two largest of a row equal; the one that was largest stays it.
+        top = part.argmax(axis=1)
+        row = np.flatnonzero(z.argmax(axis=1) != top)
+        if len(row):
+            z[row, top[row]] = np.nextafter(z[row].max(axis=1, initial=-inf), inf)
+        return z

@@ -1,0 +1,67 @@
+"""howsure export"""
+
+from __future__ import annotations
+
+import click
+
+from howsure._core.checks import InputError
+from howsure.cli.common import note
+from howsure.cli.input_output import OutputPath, PathCommand, StatePath
+
+
+@click.command(cls=PathCommand)
+@click.argument("policy", type=StatePath(exists=True, dir_okay=False))
+@click.option(
+    "--to", "target", required=True, type=click.Choice(["c", "js", "sql"]), help="The language."
+)
+@click.option("-o", "--out", required=True, type=OutputPath(), help="The file to write.")
+@click.option(
+    "--input",
+    "given",
+    type=click.Choice(["logits", "confidence", "score"]),
+    help="What it is given [default: as the policy's file].",
+)
+@click.option(
+    "--dialect",
+    default="sqlite",
+    show_default=True,
+    type=click.Choice(["sqlite", "duckdb", "postgres"]),
+    help="Of --to sql.",
+)
+@click.option("--model", default="", help="Name of the model, for the head of the file.")
+@click.option(
+    "--expires", default="", help="Date until which it may be used, for the head of the file."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+def command(
+    policy: str, target: str, out: str, given: str | None, dialect: str, model: str, expires: str,
+    quiet: bool,
+) -> None:  # fmt: skip
+    """Write a policy as a program: C99, JavaScript or SQL.
+
+    The file carries the guarantee and what it rests on. A score that is compared as given (confidence, score) is
+    decided as howsure decide does; a softmax of logits may be deferred within 2^-40 of the threshold.
+
+    \b
+    Examples:
+      howsure export policy.json --to c -o policy.h
+      howsure export policy.json --to sql --input confidence --dialect duckdb -o policy.sql
+    """
+    from howsure._core.file_access import write_text
+    from howsure._core.saving import identify_saved, load
+    from howsure.policies.policy import Policy
+    from howsure.serving.exports import EXPORTS, plan_export
+
+    value = load(policy)
+    if not isinstance(value, Policy):
+        raise InputError(f"{policy} holds a saved {type(value).__name__}, not a policy.")
+    made = plan_export(
+        value,
+        given=given,
+        digest=identify_saved(policy)[1],
+        model=model,
+        expires=expires,
+        dialect=dialect,
+    )
+    write_text(out, EXPORTS[target](made))
+    note(f"wrote {out}", quiet)

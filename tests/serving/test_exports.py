@@ -1,0 +1,304 @@
+"""Exported policies decide as howsure does; what is edited is found."""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import howsure as hs
+from howsure import InputError
+from howsure._core.saving import compute_digest
+from howsure.calibrators import Isotonic, Temperature
+from howsure.cli.main import howsure
+from howsure.policies import Policy, guaranteed_threshold
+from howsure.serving.exports import plan_export, write_c, write_javascript, write_sql
+
+CONFIDENCES = [0.0, 5e-324, 0.3, np.nextafter(0.7, 0), 0.7, np.nextafter(0.7, 1), 1.0]
+RUN_C = """#include <stdio.h>
+#include "policy.h"
+int main(int argc, char **argv) {
+  double v[%d]; int i;
+  (void)argc;
+  for (;;) {
+    for (i = 0; i < %d; i++) if (scanf("%%lf", &v[i]) != 1) return 0;
+    printf("%%d\\n", howsure_decide(v, howsure_segment(argv[1])).accept);
+  }
+}
+"""
+
+
+def run_c(
+    policy: Policy, given: str, rows: np.ndarray, segment: str, folder: Path, compiler: str
+) -> list[int]:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    (folder / "policy.h").write_text(write_c(plan_export(policy, given=given)))
+    k = rows.shape[1]
+    (folder / "run.c").write_text(RUN_C % (k, k))
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O2"]
+    subprocess.run([compiler, *flags, "run.c", "-o", "run", "-lm"], cwd=folder, check=True)
+    text = "\n".join(" ".join(repr(float(x)) for x in row) for row in rows)
+    out = subprocess.run(
+        [folder / "run", segment], input=text, capture_output=True, text=True, check=True
+    )
+    return [int(x) for x in out.stdout.split()]
+
+
+def run_node(policy: Policy, given: str, rows: np.ndarray, segment: str, folder: Path) -> list[int]:
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    (folder / "policy.mjs").write_text(write_javascript(plan_export(policy, given=given)))
+    # As a module: JSON has no infinity and no NaN.
+    script = f"import {{decide}} from './policy.mjs'; const rows = {json.dumps(rows.tolist())};"
+    name = json.dumps(segment)
+    script += f"console.log(JSON.stringify(rows.map(r => +decide(r, {name}).accept)))"
+    (folder / "run.mjs").write_text(script)
+    out = subprocess.run(
+        ["node", "run.mjs"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return json.loads(out.stdout)
+
+
+def make_rows(k: int) -> np.ndarray:
+    rng = np.random.default_rng(k)
+    rows = rng.normal(size=(300, k)) * 4
+    rows[:50] = np.round(rows[:50])
+    rows[50] = 0.0
+    rows[51] = -0.0
+    rows[52] = 5e-324
+    return rows
+
+
+@pytest.mark.parametrize("target", ["gcc", "clang", "node"])
+@pytest.mark.parametrize("k", [2, 10, 1000])
+def test_logits_decide_alike_outside_the_band(k: int, target: str, tmp_path: Path) -> None:
+    rows = make_rows(k)
+    for calibrator in (None, Temperature(1.7)):
+        scores = (
+            Policy("max_prob", 0.0, calibrator=calibrator)
+            .decide(hs.Predictions.from_logits(rows))
+            .score
+        )
+        policy = Policy("max_prob", float(np.sort(scores)[150]), calibrator=calibrator, k=k)
+        ours = policy.decide(hs.Predictions.from_logits(rows)).accept
+        if target == "node":
+            theirs = np.array(run_node(policy, "logits", rows, "", tmp_path), dtype=bool)
+        else:
+            theirs = np.array(run_c(policy, "logits", rows, "", tmp_path, target), dtype=bool)
+        inside = np.abs(scores - policy.threshold) <= 2.0**-40 * policy.threshold
+        assert (ours == theirs)[~inside].all()
+        assert not (theirs & ~ours).any()
+        assert inside.sum() < 60
+
+
+EXTREME = [
+    [0, -inf, 0], [1, -inf, -inf], [0, -inf, -1], [-inf, -inf, 9], [-inf, -inf, -inf], [inf, 0, 0],
+    [1e100, 0, 0], [1.1e100, 0, 0], [0, -1e100, -9], [9, -1.1e100, 0], [9, -1e308, -inf],
+    [-1e100, -inf, -1e100], [-1e100, -inf, -inf], [-1.1e100, -inf, -inf], [np.nan, 0, 9],
+    [9, np.nan, 0], [-inf, 0, np.nan], [9, -inf, 0],
+]  # fmt: skip
+
+
+def decide_or_defer(policy: Policy, row: list[float]) -> int:
+    try:
+        return int(policy.decide(hs.Predictions.from_logits([row])).accept[0])
+    except InputError:
+        return 0
+
+
+@pytest.mark.parametrize("temperature", [None, 0.01, 1.7])
+@pytest.mark.parametrize("target", ["gcc", "clang", "node", "sqlite", "duckdb"])
+def test_ruled_out_and_huge_logits(target: str, temperature: float | None, tmp_path: Path) -> None:
+    calibrator = temperature and Temperature(temperature)
+    policy = Policy("max_prob", 0.6, calibrator=calibrator or None, k=3)
+    ours = [decide_or_defer(policy, row) for row in EXTREME]
+    assert 0 < sum(ours) < len(ours)
+    rows = np.array(EXTREME, dtype=float)
+    if target == "node":
+        theirs = run_node(policy, "logits", rows, "", tmp_path)
+    elif target in ("gcc", "clang"):
+        theirs = run_c(policy, "logits", rows, "", tmp_path, target)
+    else:
+        base = sqlite3.connect(":memory:")
+        if target == "duckdb":
+            base = pytest.importorskip("duckdb").connect()
+        base.execute(
+            "CREATE TABLE rows (i INTEGER, logit_0 DOUBLE, logit_1 DOUBLE, logit_2 DOUBLE)"
+        )
+        numbered = [(i, *row) for i, row in enumerate(rows.tolist())]
+        base.executemany("INSERT INTO rows VALUES (?, ?, ?, ?)", numbered)
+        sql = write_sql(plan_export(policy, given="logits", dialect=target))
+        made = base.execute(f"SELECT {sql} FROM rows ORDER BY i").fetchall()
+        theirs = [int(row[0] == "accept") for row in made]
+    assert theirs == ours
+
+
+@pytest.mark.parametrize(
+    "values", ["[null, 9, 0]", "['0', '9', '0']", "[9, 0]", "[9, 0, 0, 0]", "[]"]
+)
+def test_javascript_defers_what_is_not_a_number_for_each_class(values: str, tmp_path: Path) -> None:
+    policy = Policy("max_prob", 0.6, k=3)
+    assert run_node(policy, "logits", np.array([[9.0, 0, 0]]), "", tmp_path) == [1]
+    script = f"import {{decide}} from './policy.mjs'; console.log(decide({values}).accept)"
+    command = ["node", "--input-type=module", "-e", script]
+    out = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert out.stdout == "false\n"
+
+
+KEYS = ("Zürich", "東京1", "a\tb\x011", 'say "\\n"', "what??/", "\x7f9\u2028")
+
+
+@pytest.mark.parametrize("target", ["gcc", "clang", "node"])
+@pytest.mark.parametrize("segment", [*KEYS, "Zurich"])
+def test_segments_of_any_letters(target: str, segment: str, tmp_path: Path) -> None:
+    policy = Policy("max_prob", inf, by="site", keys=KEYS, thresholds=(0.7,) * len(KEYS))
+    rows = np.array([[0.7], [0.6]])
+    if target == "node":
+        theirs = run_node(policy, "confidence", rows, segment, tmp_path)
+    else:
+        assert write_c(plan_export(policy, given="confidence")).isascii()
+        theirs = run_c(policy, "confidence", rows, segment, tmp_path, target)
+    assert theirs == [int(segment in KEYS), 0]
+
+
+def test_a_nul_in_a_segment_is_refused_for_c() -> None:
+    policy = Policy("max_prob", inf, by="site", keys=("a\0b",), thresholds=(0.7,))
+    with pytest.raises(InputError, match="NUL"):
+        write_c(plan_export(policy, given="confidence"))
+
+
+def make_segmented() -> Policy:
+    return Policy("max_prob", inf, by="site", keys=("a", "it's"), thresholds=(0.7, 0.3))
+
+
+@pytest.mark.parametrize("target", ["gcc", "node"])
+@pytest.mark.parametrize("segment", ["a", "it's", "zz"])
+def test_confidences_never_differ(target: str, segment: str, tmp_path: Path) -> None:
+    policy, rows = make_segmented(), np.array(CONFIDENCES)[:, None]
+    ours = [int(policy.decide_one(confidence=c, segment=segment).accept) for c in CONFIDENCES]
+    if target == "node":
+        assert run_node(policy, "confidence", rows, segment, tmp_path) == ours
+    else:
+        assert run_c(policy, "confidence", rows, segment, tmp_path, target) == ours
+
+
+def test_sqlite_decides_alike() -> None:
+    base, policy = sqlite3.connect(":memory:"), make_segmented()
+    base.execute("CREATE TABLE rows (confidence REAL, site TEXT)")
+    pairs = [(c, s) for c in CONFIDENCES for s in ("a", "it's", "zz")]
+    base.executemany("INSERT INTO rows VALUES (?, ?)", pairs)
+    base.execute("INSERT INTO rows VALUES (NULL, 'a')")
+    sql = write_sql(plan_export(policy, given="confidence"))
+    made = [row[0] for row in base.execute(f"SELECT {sql} FROM rows")]
+    ours = [policy.decide_one(confidence=c, segment=s).accept for c, s in pairs]
+    assert made == [*("accept" if x else "defer" for x in ours), "defer"]
+
+
+@pytest.mark.parametrize("given", ["confidence", "logits"])
+def test_duckdb_decides_alike(given: str) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    rows = make_rows(4) if given == "logits" else np.array(CONFIDENCES)[:, None]
+    policy = Policy("max_prob", 0.7, k=4)
+    sql = write_sql(plan_export(policy, given=given, dialect="duckdb"))
+    names = [f"logit_{i}" for i in range(4)] if given == "logits" else ["confidence"]
+    base = duckdb.connect()
+    base.execute(f"CREATE TABLE rows ({', '.join(n + ' DOUBLE' for n in names)})")
+    base.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * len(names))})", rows.tolist())
+    made = [row[0] == "accept" for row in base.execute(f"SELECT {sql} FROM rows").fetchall()]
+    values = rows if given == "logits" else rows[:, 0]
+    ours = [policy.decide_one(**{given: v}).accept for v in values]
+    assert made == ours
+    others = ", ".join(f"1.0 AS {n}" for n in names[1:]) or "1"
+    nan_row = f"(SELECT 'nan'::DOUBLE AS {names[0]}, {others})"
+    assert base.execute(f"SELECT {sql} FROM {nan_row}").fetchall() == [("defer",)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "given", "message"),
+    [
+        (Policy("max_prob", 0.5), None, "--input is None"),
+        (Policy("max_prob", 0.5), "logits", "has None classes"),
+        (Policy("max_prob", 1 - 2.0**-45, k=3), "logits", "is 1 but for rounding"),
+        (Policy("entropy", 0.5, k=3), "logits", "not entropy"),
+        (Policy("max_prob", 0.5, calibrator=Temperature(2.0)), "confidence", "needs all classes"),
+        (
+            Policy("max_prob", 0.5, by="predicted", keys=("0",), thresholds=(0.5,)),
+            "confidence",
+            "cannot be exported",
+        ),
+    ],
+)
+def test_what_cannot_be_exported_is_said(policy: Policy, given: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        plan_export(policy, given=given)
+
+
+def test_a_calibrator_that_cannot_be_exported_is_named() -> None:
+    rng = np.random.default_rng(0)
+    c = rng.random(200)
+    isotonic = Isotonic.fit(hs.Predictions.from_confidence(c, rng.random(200) < c))
+    with pytest.raises(InputError, match="Isotonic cannot be exported"):
+        plan_export(Policy("max_prob", 0.5, calibrator=isotonic), given="confidence")
+
+
+def save_policy(folder: Path) -> Path:
+    c = np.linspace(0.5, 1, 400)
+    preds = hs.Predictions.from_confidence(c, c > 0.6)
+    policy = Policy.fit(preds, lambda t: guaranteed_threshold(t, risk=0.05, delta=0.05))
+    hs.save(policy, folder / "policy.json")
+    return folder / "policy.json"
+
+
+def test_verify_and_export_from_the_command_line(tmp_path: Path) -> None:
+    path = save_policy(tmp_path)
+    made = CliRunner().invoke(howsure, ["verify", str(path)], standalone_mode=False)
+    assert made.return_value == 0
+    assert "follows from" in made.output
+    out = tmp_path / "policy.h"
+    options = ["--to", "c", "--input", "confidence", "--model", "m1", "-o", str(out)]
+    CliRunner().invoke(howsure, ["export", str(path), *options], standalone_mode=False)
+    text = out.read_text()
+    assert all(
+        x in text for x in ("Risk 0.05, delta 0.05", "errors", "sha256", "Digest: ", "Model: m1")
+    )
+
+
+def list_edits(value: object, way: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+    if isinstance(value, dict):
+        return [edit for key, item in value.items() for edit in list_edits(item, (*way, key))]
+    return [way]
+
+
+def test_every_edited_field_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save_policy(tmp_path)
+    text = path.read_text()
+    edits = [way for way in list_edits(json.loads(text)) if way != ("digest",)]
+    assert len(edits) > 20
+    for way in edits:
+        document = json.loads(text)
+        inner = document
+        for key in way[:-1]:
+            inner = inner[key]
+        inner[way[-1]] = "edited"
+        path.write_text(json.dumps(document))
+        with pytest.raises(InputError):
+            hs.load(path)
+    # A bound that does not follow is found even where the digest was made anew.
+    document = json.loads(text)
+    document["value"]["guarantee"]["bound"] = 0.001
+    document["digest"] = compute_digest(
+        {key: document[key] for key in ("howsure", "schema", "value")}
+    )
+    path.write_text(json.dumps(document))
+    made = CliRunner().invoke(howsure, ["verify", str(path)], standalone_mode=False)
+    assert made.return_value == 1
+    assert "FAILED" in made.output
+    monkeypatch.setenv("HOWSURE_KEY", "secret")
+    with pytest.raises(InputError, match="not signed"):
+        hs.load(path)
