@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
+from shlex import quote
 
 import numpy as np
 
 from howsure._core import checks
 from howsure._core.checks import Array, InputError
 from howsure._core.indices import repeat_values
-from howsure.formats.column_names import ATTRIBUTE
+from howsure.formats.column_names import ATTRIBUTE, TOP_ANSWER_VALUES
 from howsure.formats.fields import Fields, concat_arrays, from_logprob, same_answer
 from howsure.predictions import Predictions
 from howsure.predictions.class_labels import number_classes
 from howsure.predictions.input_shapes import concat_layouts, lay_out_units
-from howsure.predictions.predictions import GivenColumns
+from howsure.predictions.predictions import SCORE_OPTION, GivenColumns
 from howsure.predictions.read_options import ReadOptions, Several
 
 TELLING_LABELS = 20  # equal labels of fewer rows may be chance
@@ -58,7 +59,7 @@ def build_predictions(data: Fields, options: ReadOptions, *, first_image: int = 
         _check_ids(flat.arrays.get("ids"))
         preds = _build_plain(flat, options)
         answers = flat.arrays.get("prediction")
-        if answers is not None and preds.kind != "confidence" and options.answers != "argmax":
+        if answers is not None and preds.vectors and options.answers != "argmax":
             preds = take_answers(preds, answers, flat.arrays.get("count"), options)
         preds = replace(preds, unanswered=data.unanswered)
         if flat is data:
@@ -117,6 +118,7 @@ def locate_error(error: InputError, data: Fields) -> InputError:
     line: int | None = None
     if data.lines is not None and error.row is not None and error.row < len(data.lines):
         line = int(data.lines[error.row])
+    error.hint = error.hint.replace(SCORE_OPTION, f"--name {quote(f'score={data.column}')}")
     return error.at(data.path.name, line, first=data.first)
 
 
@@ -139,7 +141,7 @@ def _build_plain(data: Fields, options: ReadOptions) -> Predictions:
         return Predictions.from_probs(
             values, labels, renormalise=renormalise, digits=data.digits, **extras
         )
-    if kind not in ("confidence", "logprob"):
+    if kind not in TOP_ANSWER_VALUES:
         if values.ndim == 3:
             need = f"samples of shape (s, n, k) must be named mc_{kind}"
             raise InputError(kind, got=f"has shape {values.shape}", need=need)
@@ -161,8 +163,9 @@ def _build_plain(data: Fields, options: ReadOptions) -> Predictions:
             need, hint = "a grade lies in [0, 1]", "For anything else give a loss"
             raise InputError("grade", row=i, got=f"is {grade[i]:g}", need=need, hint=hint)
         loss = 1 - grade
-    return Predictions.from_confidence(
-        values if kind == "confidence" else from_logprob(values),
+    make = Predictions.from_score if kind == "score" else Predictions.from_confidence
+    return make(
+        from_logprob(values) if kind == "logprob" else values,
         correct,
         prediction=prediction,
         labels=labels,
@@ -226,7 +229,7 @@ def _find_image_shape(data: Fields) -> tuple[int, ...] | None:
     values = data.arrays[data.kind]
     if data.kind.startswith("mc_"):
         return values.shape[3:] or None
-    if data.kind in ("confidence", "logprob"):
+    if data.kind in TOP_ANSWER_VALUES:
         return values.shape[1:] or None
     if values.ndim > 3:
         return values.shape[2:]
@@ -296,7 +299,7 @@ def average_members(parts: Sequence[Predictions], names: Sequence[str]) -> Predi
     """Members of an ensemble: their probabilities are averaged, and their disagreement is known."""
     first = parts[0]
     for part, name in zip(parts, names, strict=True):
-        if part.kind == "confidence":
+        if not part.vectors:
             need = "members of an ensemble need logits or probabilities of all classes"
             raise InputError(name, got="has a confidence alone", need=need)
         _check_alike(first, part, names[0], name)

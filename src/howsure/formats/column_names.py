@@ -29,8 +29,9 @@ Plan: TypeAlias = dict[str, tuple[str, ...]]  # part → names of the entries th
 
 SAMPLES = ("mc_logits", "mc_probs")
 VECTORS = ("logits", "probs", "logprobs", *SAMPLES)  # parts with a number for each class
-VALUES = ("logits", "probs", "logprobs", "confidence", "logprob", "samples")
-NUMBERS = (*VECTORS, "confidence", "logprob", "weight", "count", "correct", "grade", "loss")
+VALUES = ("logits", "probs", "logprobs", "confidence", "logprob", "samples", "score")
+TOP_ANSWER_VALUES = ("confidence", "logprob", "score")  # one number per row
+NUMBERS = (*VECTORS, *TOP_ANSWER_VALUES, "weight", "count", "correct", "grade", "loss")
 POSITIVE_ENDS = ("yes", "true", "positive", "pos", "1.0")  # of a column that stands alone
 CLASSES = "classes"  # among names: what the classes are called, in their order
 PARTS = (*COLUMN_ALIASES, *SAMPLES, CLASSES)
@@ -99,8 +100,8 @@ def choose_values(plan: Plan, options: ReadOptions) -> str:
         raise InputError(
             "the rows",
             got=f"hold {held}",
-            need=f"the policy was fitted on {VALUE_WORDS.get(options.kind, options.kind)}",
-            hint="fit one on such numbers with howsure threshold",
+            need=f"the policy or calibrator was fitted on {VALUE_WORDS.get(options.kind, options.kind)}",
+            hint="fit one on such numbers with howsure threshold or howsure calibrate",
         )
     return chosen
 
@@ -539,6 +540,10 @@ def suggest_names(contents: Contents) -> str:
             words = f"--name {quote(f'{part}={listed}')} --name {quote(f'labels={labels}')}"
             return f"The texts of {labels!r} are names of columns: try {words}"
     if not shares:
+        for name, column in numbers.items():
+            if not np.equal(column, np.rint(column)).all():
+                way = f"--name {quote(f'score={name[:NAME_LETTERS]}')}"
+                return f"{name[:NAME_LETTERS]!r} holds numbers beyond [0, 1]: try {way} if higher is surer"
         return ""
     short = [name[:NAME_LETTERS] for name in shares]
     total = sum(numbers[name] for name in shares)

@@ -6,15 +6,20 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
 
 from howsure._core.checks import Array, InputError, Ints, need
 from howsure._core.frozen import frozen
+from howsure.predictions.read_options import Asked
 
 Cells: TypeAlias = Sequence[Any]  # the values of a text column, not yet numbers
+# Columns that tell apart who answered the same records, and columns that name a record.
+ARM_NAMES = ("model", "provider", "arm", "variant", "run", "draw", "experiment", "prompt_version")
+ID_NAMES = ("ids", "id", "idx", "item_id", "record_id", "request_id", "uid", "custom_id")
 SAVE_AGAIN = "save or copy it again"
 
 
@@ -53,6 +58,8 @@ class Contents:
     first: int = 0
     commas: bool = False  # a number may have a comma in place of its point
     size: int = 0  # about the bytes of its cells, where the file is packed text
+    digits: int | None = None  # of its probabilities, where the reader knows
+    asked: Asked | None = None  # of a decision model's log
 
     def get_line(self, row: int) -> int | None:
         """The line that a row stands on, where the file has lines."""
@@ -127,6 +134,73 @@ def make_array_entry(array: Array) -> FileEntry:
 def make_text_entry(cells: Cells) -> FileEntry:
     """An entry of a text table."""
     return FileEntry(shape=(len(cells),), dtype="text", load=lambda: cells)
+
+
+def select_where(contents: Contents, where: Mapping[str, str]) -> Contents | None:
+    """The rows whose columns have these values; None where there are none."""
+    import numpy as np
+
+    keep: list[int] | None = None
+    for name, value in where.items():
+        if name not in contents.entries:
+            need = f"it has {', '.join(map(repr, list(contents.entries)[:12]))}"
+            raise InputError(contents.path.name, got=f"has no column {name!r}", need=need)
+        cells = contents.entries[name].load()
+        rows = range(len(cells)) if keep is None else keep
+        keep = [i for i in rows if str(cells[i]).strip() == value]
+    if not keep:
+        return None
+    at = np.array(keep)
+    entries: dict[str, FileEntry] = {}
+    for name, entry in contents.entries.items():
+        values = entry.load()
+        if isinstance(values, np.ndarray):
+            entries[name] = make_array_entry(values[at])
+        else:
+            entries[name] = make_text_entry([values[i] for i in keep])
+    lines = None if contents.lines is None else contents.lines[at]
+    return replace(contents, entries=entries, lines=lines)
+
+
+def check_arms(contents: Contents) -> Contents:
+    """The same; refused where the same ids stand there for several models, runs or variants."""
+    arms = [name for name in ARM_NAMES if name in contents.entries]
+    if not contents.table or not arms:
+        return contents
+    for id_name in ID_NAMES:
+        if id_name not in contents.entries:
+            continue
+        keys = list(map(str, contents.entries[id_name].load()))
+        distinct = len(set(keys))
+        if distinct == len(keys):
+            continue
+        for name in arms:
+            cells = [str(cell).strip() for cell in contents.entries[name].load()]
+            if len(set(zip(keys, cells, strict=True))) == distinct:
+                continue  # every id has one value
+            values = sorted(set(cells))
+            raise InputError(
+                contents.path.name,
+                got=f"has the same {id_name!r} for {len(values)} values of {name!r} "
+                f"({', '.join(values[:6])})",
+                need=f"say which: --where {name}={values[0]}",
+            )
+    return contents
+
+
+def select_runs_where(
+    runs: Iterable[Contents], where: Mapping[str, str], path: Path
+) -> Iterator[Contents]:
+    """The rows of all runs with these values; refused where there are none."""
+    found = False
+    for run in runs:
+        chosen = select_where(run, where)
+        if chosen is not None:
+            found = True
+            yield chosen
+    if not found:
+        asked = ", ".join(f"{name}={value}" for name, value in where.items())
+        raise InputError(path.name, got=f"has no row with {asked}", need="check --where")
 
 
 def as_list(value: object) -> list[Any] | None:

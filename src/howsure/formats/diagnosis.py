@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from howsure._core.checks import Array, Bools, InputError
 from howsure._core.file_access import open_budget
 from howsure._core.frozen import frozen
 from howsure.formats.assembly import build_predictions, flatten_pixels, locate_error
-from howsure.formats.column_names import find_parts, list_splits
+from howsure.formats.column_names import TOP_ANSWER_VALUES, find_parts, list_splits
 from howsure.formats.contents import Contents, FileProblem
 from howsure.formats.fields import Fields, load_fields, same_answer, select_file
 from howsure.formats.files import OpenFile, open_file
@@ -24,7 +25,6 @@ from howsure.predictions.read_options import Names, NoAnswer, ReadOptions, choos
 
 LISTED_ROWS = 5
 EXAMINED_SPLITS = 20
-TOP_LABEL_KINDS = ("confidence", "logprob")
 
 
 # What is in a file
@@ -234,7 +234,7 @@ def _check_parts(data: Fields, options: ReadOptions) -> Iterator[FileProblem]:
         if bad_rows.any():
             fix = "repair or remove these rows; a missing answer is not an unsure one"
             yield _make_row_problem(data, bad_rows, f"{data.kind} is {what}", fix)
-    if data.kind in TOP_LABEL_KINDS:
+    if data.kind in TOP_ANSWER_VALUES:
         yield from _check_confidences(data)
         yield from _check_correct(data)
     else:
@@ -336,7 +336,13 @@ def _check_confidences(data: Fields) -> Iterator[FileProblem]:
     values = _flatten_rows(data)[:, 0]
     if data.kind == "confidence":
         bad = (values < 0) | (values > 1)
-        fix = 'a confidence lies in [0, 1], or is a percentage such as "85%"'
+        fix = (
+            'a confidence lies in [0, 1], or is a percentage such as "85%"; '
+            f"any other score is read with --name {quote(f'score={data.column}')}"
+        )
+    elif data.kind == "score":
+        bad = np.zeros(len(values), dtype=np.bool_)
+        fix = ""
     else:
         bad = values > 0
         fix = "a log-probability is at most 0"

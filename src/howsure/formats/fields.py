@@ -40,6 +40,7 @@ MAX_COLUMNS_WITH_GAPS = 20  # more columns with empty values than this: the tabl
 PARSERS: dict[str, Callable[[TextColumn], Array]] = {
     "confidence": cells.parse_confidences,
     "logprob": cells.parse_numbers,
+    "score": cells.parse_numbers,
     "weight": cells.parse_numbers,
     "count": cells.parse_numbers,
     "correct": cells.parse_truths,
@@ -62,6 +63,7 @@ class Fields:
     lines: Ints | None = None
     first: int = 0
     unanswered: Unanswered | None = None
+    column: str = "…"  # the first that holds values
     digits: int | None = None  # of probabilities in text, where rows miss 1
 
 
@@ -74,8 +76,9 @@ def load_fields(contents: Contents, options: ReadOptions, report: Report = refus
     for part, names in wanted.items():
         if part != "samples":
             loaded[part] = loader.load(part, names)
+    column = wanted[kind][0]
     if kind == "samples":
-        loaded |= loader.load_agreement(wanted[kind][0], loaded.get("prediction"))
+        loaded |= loader.load_agreement(column, loaded.get("prediction"))
         kind = "confidence"
 
     classes = get_given_classes(options) or _find_classes(loaded, wanted, contents)
@@ -87,7 +90,8 @@ def load_fields(contents: Contents, options: ReadOptions, report: Report = refus
         class_names=classes,
         lines=contents.lines,
         first=contents.first,
-        digits=loaded[kind].digits,
+        column=column,
+        digits=contents.digits or loaded[kind].digits,
     )
 
 

@@ -36,8 +36,10 @@ from howsure.formats.contents import (
     ARROW_SUFFIXES,
     Contents,
     FileEntry,
+    check_arms,
     group_files,
     make_array_entry,
+    select_runs_where,
 )
 from howsure.formats.fields import Fields, load_cells, load_fields, select_file, select_runs
 from howsure.formats.receipts import add_receipt, build_receipt
@@ -183,6 +185,7 @@ class OpenFile:
     title: str
     runs: Iterable[Contents]
     log: Log | None = None
+    announced: bool = False  # it is a log, which is said
 
     def resolve_options(self, options: ReadOptions) -> ReadOptions:
         """The options with the confidence of a log that is meant."""
@@ -193,12 +196,24 @@ class OpenFile:
         return choose_names(self.log, options, self.path)
 
 
-def open_file(path: Path, options: ReadOptions, rows: int | None) -> OpenFile:
-    """Open a file of predictions, or a log of a tool, in runs of about so many rows."""
+def open_file(
+    path: Path,
+    options: ReadOptions,
+    rows: int | None,
+    truth: tuple[PathLike, str] | None = None,
+) -> OpenFile:
+    """Open a file of predictions, or a log of a tool, in runs of about so many rows. `truth` is the
+    file with the labels of a decision model's log, and the column to join by.
+    """
     may_be_log = options.format is not None or path.suffix.lower() in LIKELY_LOG_SUFFIXES
     if may_be_log or os.path.isdir(path):  # which, unlike Path.is_dir, never raises
         from howsure.formats import logs
 
+        if logs.is_decision_log(path, options.format):
+            from howsure.formats.logs.question_labels import open_decision_log
+
+            title, contents = open_decision_log(path, options, truth)
+            return OpenFile(path=path, title=title, runs=[contents], announced=True)
         if logs.is_log(path, options.format):
             from howsure.formats.logs.log import build_contents
 
@@ -219,12 +234,18 @@ def _open_runs(
     options: ReadOptions,
     rows: int | None,
     tell: Callable[[str], None] | None = None,
+    truth: tuple[PathLike, str] | None = None,
 ) -> tuple[Iterable[Contents], ReadOptions]:
     """What a file holds, and how it is read; what is doubtful about a log is warned of."""
-    file = open_file(path, options, rows)
+    file = open_file(path, options, rows, truth)
+    if tell is not None and (file.log is not None or file.announced):
+        tell(f"{path.name}: {file.title}")
+    if file.announced:
+        return file.runs, options
+    if options.where:
+        file = replace(file, runs=select_runs_where(file.runs, options.where, path))
+    file = replace(file, runs=map(check_arms, file.runs))
     if file.log is not None:
-        if tell is not None:
-            tell(f"{path.name}: {file.title}")
         for doubt in file.log.doubts:
             warnings.warn(f"{path.name}: {doubt}.", stacklevel=3)
     return file.runs, file.resolve_options(options)
@@ -308,19 +329,20 @@ def read(
     )
     asked = choose_options(options, keywords)
     files = _list_files(paths)
+    given = None if labels is None else (labels, join)
     truth = None
-    if labels is not None:
-        from howsure.formats.label_files import read_label_file
-
-        truth = read_label_file(Path(labels), join, asked.get_column("labels"))
     parts: list[Predictions] = []
     images = 0
     for path in files:
-        runs, resolved = _open_runs(path, asked, None, tell)
+        runs, resolved = _open_runs(path, asked, None, tell, given)
         receipt: Receipt | None = None
         loaded: list[Fields] = []
         for run in runs:
-            if truth is not None:
+            if labels is not None and run.asked is None:  # else they are joined already
+                from howsure.formats.label_files import read_label_file
+
+                column = asked.get_column("labels")
+                truth = truth or read_label_file(Path(labels), join, column)
                 run = truth.join_to(run)
             receipt = receipt or build_receipt(run, resolved)
             loaded.append(load_fields(run, resolved))
@@ -488,6 +510,9 @@ def _split_predictions(
 ) -> Iterator[Predictions]:
     """Parts of at most so many rows; the first carries the count of rows without an answer."""
     preds = build_predictions(data, options, first_image=first_image)
+    if options.case is not None:  # the answers of a case may stand anywhere
+        yield preds
+        return
     size = 1 if preds.layout is None else preds.layout.size
     step = max(1, rows // size) * size  # cases and images stay whole
     for start in range(0, preds.n, step):

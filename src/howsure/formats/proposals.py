@@ -100,6 +100,9 @@ def _guess_columns(contents: Contents) -> Iterator[dict[str, str]]:
         # Beside an answer a number says how sure that is, else how likely class 1 is.
         kinds = ("confidence", "probs") if answered else ("probs", "confidence")
         values += [{kind: name} for kind in kinds]
+    for name, column in numbers.items():
+        if answered and name not in shares and not np.equal(column, np.rint(column)).all():
+            values.append({"score": name})
     if set(VALUES) & set(parts.values()):
         values.insert(0, {})
     truths: list[dict[str, str]] = []

@@ -47,7 +47,9 @@ def build_receipt(contents: Contents, options: ReadOptions) -> Receipt:
     for part, names in wanted.items():
         if part != "class_names" and not part.startswith(ATTRIBUTE):
             columns[part] = names
-    unused = find_unused(contents, wanted, options)
+    unused: dict[str, str] = {}
+    if contents.asked is None:  # the columns of a decision model's log are ours
+        unused = find_unused(contents, wanted, options)
     of_class_1 = False
     if kind in ("probs", "logits") and not options.multilabel and len(columns[kind]) == 1:
         # One number per row, and not a list of them.
@@ -65,13 +67,15 @@ def build_receipt(contents: Contents, options: ReadOptions) -> Receipt:
         unused=unused,
         of_class_1=of_class_1,
         multilabel=options.multilabel,
+        asked=contents.asked,
+        field=contents.asked is not None and options.kind == "confidence",
     )
 
 
 def add_receipt(preds: Predictions, receipt: Receipt) -> Predictions:
     """Predictions with what their file was taken for."""
     classes = preds.k
-    if preds.kind == "confidence":
+    if not preds.vectors:
         classes = None
     elif preds.layout is not None and preds.layout.parts == "labels":
         classes = preds.layout.size

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     )
     from howsure.policies.drift_monitor import DriftMonitor, Evidence
     from howsure.policies.guarantee import Guaranteed, guaranteed_threshold, label_budget
+    from howsure.policies.one_decision import OneDecision
     from howsure.policies.online import OnlinePolicy
     from howsure.policies.policy import DONT_KNOW, Basis, Decisions, Guarantee, Policy
+    from howsure.policies.suggestions import Suggestions, fit_suggestions, split_halves
     from howsure.policies.thresholds import (
         Rejection,
         Threshold,
         cost_outcomes,
+        few_missed_policy,
         label_policy,
         label_thresholds,
         reject_uncertain,
@@ -47,20 +50,25 @@ __all__ = [
     "Expected",
     "Guarantee",
     "Guaranteed",
+    "OneDecision",
     "OnlinePolicy",
     "Policy",
     "Rejection",
     "Share",
+    "Suggestions",
     "Threshold",
     "cost_outcomes",
     "deferral_table",
     "expected_on_new_data",
+    "few_missed_policy",
+    "fit_suggestions",
     "guaranteed_cases",
     "guaranteed_threshold",
     "label_budget",
     "label_policy",
     "label_thresholds",
     "reject_uncertain",
+    "split_halves",
     "threshold_at",
     "threshold_for_accuracy",
     "threshold_for_cost",
@@ -72,10 +80,12 @@ _CHAPTERS = {
     "deployment": "Deferral Expected Share deferral_table expected_on_new_data",
     "drift_monitor": "DriftMonitor Evidence",
     "guarantee": "Guaranteed guaranteed_threshold label_budget",
+    "one_decision": "OneDecision",
     "online": "OnlinePolicy",
     "policy": "DONT_KNOW Basis Decisions Guarantee Policy",
-    "thresholds": "Rejection Threshold cost_outcomes label_policy label_thresholds reject_uncertain "
-    "threshold_at threshold_for_accuracy threshold_for_cost threshold_for_coverage",
+    "suggestions": "Suggestions fit_suggestions split_halves",
+    "thresholds": "Rejection Threshold cost_outcomes few_missed_policy label_policy label_thresholds "
+    "reject_uncertain threshold_at threshold_for_accuracy threshold_for_cost threshold_for_coverage",
 }
 
 

@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike
 
 from howsure import bounds
 from howsure._core import checks
-from howsure._core.checks import Bools, Floats, InputError
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints
+from howsure._core.indices import count_values, repeat_values
 from howsure.policies.guarantee import Guaranteed, guaranteed_threshold
-
-SMALLEST_CONFIDENCE = 1e-300  # a confidence of 0 has no logarithm
+from howsure.policies.policy import sum_cases
+from howsure.predictions import Predictions
+from howsure.predictions.outcomes import Outcomes
 
 
 def guaranteed_cases(
@@ -59,9 +61,8 @@ def guaranteed_cases(
     c, right, there = _check_records(confidence, correct, asked)
     if partial:
         return _guarantee_answers(c, right, there, risk=risk, delta=delta)
-    logs = np.where(there, np.log(np.maximum(c, SMALLEST_CONFIDENCE)), 0.0)
-    # Added in ascending order, so that the order of the questions does not change the last bit.
-    score = np.cumsum(np.sort(logs, axis=1), axis=1)[:, -1]
+    place = repeat_values(np.arange(len(c)), c.shape[1])
+    score = sum_cases(c.reshape(-1), place, len(c))  # what was not asked has confidence 1
     from howsure.tallies.building import tally
 
     t = tally(score, correct=(right | ~there).all(axis=1))
@@ -150,3 +151,57 @@ def _guarantee_answers(
         loss_bound="clopper_pearson",
         groups=n,
     )
+
+
+def join_cases(preds: Predictions, by: str | None) -> tuple[Outcomes, Predictions]:
+    """Whole cases, the groups of these answers: score and right or wrong of each, and one answer of
+    each, for its segment.
+    """
+    cases, first, place = number_cases(preds.group)
+    score = sum_cases(preds.confidence, place, len(cases))
+    wrong = count_values(place, weights=~preds.correct, minlength=len(cases)) > 0
+    if by is not None:
+        from howsure.predictions.segments import PREDICTED, find_column, parse_segments
+
+        for cut in parse_segments(by):
+            if cut.column == PREDICTED:
+                raise InputError("a case has several answers; segments of cases are columns.")
+            values = find_column(preds, cut.column)
+            differs = values != values[first][place]
+            if differs.any():
+                case = cases[place[checks.find_first(np.asarray(differs))]]
+                got = f"has several values within case {str(case)[:60]!r}"
+                raise InputError(cut.column, got=got, need="a case lies in one segment")
+    return Outcomes(score, correct=~wrong, id=cases), preds[first]
+
+
+def number_cases(group: Array | None) -> tuple[Array, Ints, Ints]:
+    """The cases, the first row of each, and the case of each row."""
+    if group is None:
+        raise InputError("the answers do not say which case they belong to; give group=.")
+    cases, first, place = np.unique(group, return_index=True, return_inverse=True)
+    return cases, first, place.reshape(-1)
+
+
+def guaranteed_answers(o: Outcomes, *, risk: float, delta: float) -> Guaranteed:
+    """The threshold of `guaranteed_cases(..., partial=True)` for answers in rows, whose `group` is
+    their case.
+
+    >>> o = Outcomes([0.9] * 200, correct=[1] * 200, group=np.arange(200) // 2)
+    >>> guaranteed_answers(o, risk=0.05, delta=0.05).threshold
+    0.9
+    """
+    cases, _, place = number_cases(o.group)
+    order = np.argsort(place, kind="stable")
+    sizes = count_values(place, minlength=len(cases))
+    column = np.arange(len(order)) - repeat_values(np.cumsum(sizes) - sizes, sizes)
+    shape = (len(cases), int(sizes.max()))
+    confidence, right, asked = (
+        np.ones(shape),
+        np.ones(shape, dtype=bool),
+        np.zeros(shape, dtype=bool),
+    )
+    at = (place[order], column)
+    confidence[at] = np.asarray(o.score, dtype=np.float64)[order]
+    right[at], asked[at] = o.right[order], True
+    return guaranteed_cases(confidence, right, asked, risk=risk, delta=delta, partial=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from math import inf, isnan, nan
+from math import exp, inf, isnan, nan
 from typing import NotRequired, Protocol, TypedDict
 
 import numpy as np
@@ -15,15 +15,18 @@ from numpy.typing import ArrayLike
 from howsure._core import checks, strict_json
 from howsure._core.checks import Array, Bools, Floats, InputError
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure.bounds import clopper_pearson_interval, compute_proportion_limits
 from howsure.policies.guarantee import Guaranteed
-from howsure.policies.policy import Decisions, Policy
+from howsure.policies.policy import CASE_SCORE, Decisions, Policy
 from howsure.policies.thresholds import Threshold
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Tally
 from howsure.uncertainty.means import Units, estimate_freedom, student_quantile, sum_by_unit
 
+QUESTION = "question"  # the column of a decision model's log
+TOP_TIE_SHARE = 0.25  # of the answers that share the highest confidence
 FOLD_TAIL = 0.025  # tail at which the noise of a choice among few folds is widened
 
 
@@ -314,6 +317,31 @@ class AllData(TypedDict):
     unstated: int
 
 
+class SuggestionsData(TypedDict):
+    """What is suggested for the deferred: the share whose truth is listed, on how many deferred
+    rows it rests, the shares of these with at most 3 suggestions and with none, and a sentence.
+    """
+
+    level: float
+    n: int
+    short: float | None
+    none: float | None
+    text: str
+
+
+class AskedData(TypedDict):
+    """A decision model's log: its cases, how many are automatic as a whole, which question sends how
+    many of the others to people, and what is guaranteed, in words.
+    """
+
+    cases: int
+    automatic: int
+    answers: int
+    automatic_answers: int
+    sent_by: dict[str, int]
+    sentences: list[str]
+
+
 class PlanData(TypedDict):
     """Everything to know before a threshold goes live; what is null does not exist or is infinite."""
 
@@ -325,10 +353,13 @@ class PlanData(TypedDict):
     coverage: NotRequired[float | None]
     accuracy: NotRequired[float | None]
     questions: NotRequired[AllData]
+    asked: NotRequired[AskedData]
+    case_confidence: NotRequired[float | None]
     by: str | None
     thresholds: dict[str, float | None]
     segments: NotRequired[list[SegmentData]]
     deferral: dict[str, list[DeferralData]]
+    suggestions: NotRequired[SuggestionsData]
     expected: ExpectedData | None
     test: TrialData | None
 
@@ -377,6 +408,15 @@ def plan(
     if policy.basis is not None:
         basis = policy.basis
         out |= {"n": basis.n, "coverage": basis.coverage, "accuracy": basis.accuracy}
+    if policy.suggestions is not None:
+        made = policy.suggestions
+        out["suggestions"] = {
+            "level": made.level,
+            "n": made.n,
+            "short": made.short,
+            "none": made.none,
+            "text": made.to_text(),
+        }
     if preds.unanswered is not None and preds.unanswered.total:
         counts = asdict(preds.unanswered)
         del counts["unstated_right"]
@@ -388,6 +428,11 @@ def plan(
         }
     # Cross-fitting chooses anew on each fold: one threshold, right or wrong, equal weights.
     plain = policy.costs is None and preds.weight is None and not preds.graded
+    plain = plain and policy.score != CASE_SCORE and not policy.partial
+    if policy.score == CASE_SCORE:
+        out["case_confidence"] = exp(policy.threshold) if policy.threshold < inf else nan
+    if policy.asked is not None and not preds.graded:
+        out["asked"] = describe_asked(policy, preds, decisions)
     if policy.by is None and plain and policy.threshold < inf:
         o = Outcomes(decisions.score, preds.correct, group=preds.group)
         expected = expected_on_new_data(o, choose, level=level)
@@ -406,10 +451,93 @@ def plan(
     return strict_json.check_typed(strict_json.to_plain(ordered), PlanData)
 
 
+def describe_asked(policy: Policy, preds: Predictions, decisions: Decisions) -> dict[str, object]:
+    """What a policy does to the cases of a decision model's log."""
+    from howsure.policies.cases import number_cases
+
+    names = np.full(preds.n, "")
+    if preds.attributes is not None and QUESTION in preds.attributes:
+        names = preds.attributes[QUESTION].astype(str)
+    elif policy.asked is not None and len(policy.asked.questions) == 1:
+        names = np.full(preds.n, next(iter(policy.asked.questions)))
+    group = np.arange(preds.n) if preds.group is None else preds.group
+    cases, _, place = number_cases(group)
+    deferred = count_values(place, weights=~decisions.accept, minlength=len(cases)) > 0
+    # A case is sent by its least confident answer among those that are deferred.
+    order = np.lexsort((names, decisions.confidence, decisions.accept, place))
+    least = order[np.unique(place[order], return_index=True)[1]]
+    sent, counts = np.unique(names[least[deferred]], return_counts=True)
+    by_count = sorted(zip(sent.tolist(), counts.tolist(), strict=True), key=lambda one: -one[1])
+    automatic = int((~deferred).sum())
+    sentences = write_case_sentences(policy, len(cases), automatic, decisions)
+    risk = 0.0 if policy.guarantee is None else policy.guarantee.risk
+    for name in np.unique(names).tolist():
+        mine = names == name
+        if policy.score != CASE_SCORE and not decisions.accept[mine].any():
+            tie = describe_top_tie(decisions.score[mine], preds.correct[mine], risk, name)
+            if tie:
+                sentences.append(tie)
+    return {
+        "cases": len(cases),
+        "automatic": automatic,
+        "answers": preds.n,
+        "automatic_answers": int(decisions.accept.sum()),
+        "sent_by": dict(by_count),
+        "sentences": sentences,
+    }
+
+
+def write_case_sentences(
+    policy: Policy, cases: int, automatic: int, decisions: Decisions
+) -> list[str]:
+    """What is guaranteed of cases, in words; of questions, that it is not about cases."""
+    share = f"{automatic:,} of {cases:,} cases ({automatic / cases:.1%})".replace("%", " %")
+    guarantee = policy.guarantee
+    if guarantee is None or isnan(guarantee.risk) or not guarantee.feasible:
+        return []
+    risk, sure = f"{guarantee.risk * 100:g} %", f"{(1 - guarantee.delta) * 100:g} % confidence"
+    if policy.score == CASE_SCORE:
+        return [
+            f"Automate {share} as a whole: guaranteed at most {risk} of such cases contain a wrong "
+            f"answer ({sure})."
+        ]
+    kept = int(decisions.accept.sum())
+    if policy.partial:
+        return [
+            f"Automate {kept:,} of {len(decisions):,} answers: guaranteed at most {risk} of all cases "
+            f"get a wrong automatic answer ({sure}); {share} need no person."
+        ]
+    asked = 0 if policy.asked is None else len(policy.asked.questions)
+    if asked < 2:
+        return []
+    return [
+        f"Each guarantee is about one question; they do not add up to one about a case of {asked} "
+        "answers, which --case record gives."
+    ]
+
+
+def describe_top_tie(score: Floats, right: Bools, risk: float, name: str) -> str:
+    """A sentence where many answers share the highest confidence and too many of them are wrong; ""
+    where that is not so.
+
+    >>> describe_top_tie(np.ones(100), np.arange(100) >= 9, 0.05, "team")
+    "100 of 100 answers to 'team' stand at confidence 1.00, 9 of them wrong (9.0 %): ..."
+    """
+    top = score == score.max()
+    count, wrong = int(top.sum()), int((~right[top]).sum())
+    if count < TOP_TIE_SHARE * len(score) or wrong <= risk * count:
+        return ""
+    return (
+        f"{count:,} of {len(score):,} answers to {name!r} stand at confidence {score.max():.2f}, "
+        f"{wrong:,} of them wrong ({wrong / count * 100:.1f} %): no threshold tells these apart, so "
+        f"none keeps the risk at {risk * 100:g} %."
+    )
+
+
 def _decide_and_judge(policy: Policy, preds: Predictions) -> tuple[Decisions, Bools]:
     """The decisions, and which are right as the policy answers."""
     decisions = policy.decide(preds)
-    if preds.kind == "confidence":
+    if not preds.vectors:
         return decisions, preds.correct
     return decisions, decisions.prediction == preds.labels
 
@@ -420,17 +548,20 @@ def _count_deferrals(
     """What is deferred by predicted class, and by label or group."""
     decisions, right = _decide_and_judge(policy, preds)
     keys: dict[str, Array] = {}
-    if preds.kind != "confidence" or preds.known_prediction is not None:
+    if preds.vectors or preds.known_prediction is not None:
         numbered = decisions.prediction.dtype.kind in "iu"
         if numbered and decisions.class_names is not None:
             keys["predicted class"] = np.array(decisions.class_names)[decisions.prediction]
         else:
             keys["predicted class"] = decisions.prediction.astype(str)
+    if preds.attributes is not None and QUESTION in preds.attributes:
+        # Answers to different questions are different classes.
+        keys = {QUESTION: preds.attributes[QUESTION]}
     if preds.layout is not None and preds.layout.parts == "labels":
         keys["label"] = np.array(preds.layout.names)[preds.layout.place]
-    elif preds.group is not None:
+    elif preds.group is not None and policy.asked is None:
         keys["group"] = preds.group
-    if decisions.segment is not None and policy.by not in ("predicted", "group"):
+    if decisions.segment is not None and policy.by not in ("predicted", "group", QUESTION):
         keys[str(policy.by)] = decisions.segment
     return {
         name: deferral_table(decisions.accept, right, key, level=level)

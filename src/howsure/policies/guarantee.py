@@ -68,6 +68,7 @@ class Guaranteed:
     labels_needed: int | None = None
     groups: int | None = None  # independent groups that the promise rests on, if there are any
     why: str = ""
+    max_missed: float | None = None  # share of the positives that may be passed as negative
 
     @property
     def rule(self) -> str:
@@ -82,7 +83,10 @@ class Guaranteed:
             how += f", {self.groups:,} groups"
         if self.loss_bound == "betting":
             how += ", betting"
-        return f"risk of the accepted at most {self.risk:g} with probability {1 - self.delta:g} ({how})"
+        what = f"risk of the accepted at most {self.risk:g}"
+        if self.max_missed is not None:
+            what += f" and at most {self.max_missed:g} of the positives passed as negative, both"
+        return f"{what} with probability {1 - self.delta:g} ({how})"
 
 
 def guaranteed_threshold(

@@ -108,6 +108,10 @@ class OnlinePolicy:
             raise InputError(
                 "an online policy moves one threshold; this policy has thresholds by class or group."
             )
+        if policy.suggestions is not None:
+            raise InputError(
+                "suggestions hold for what one threshold defers, and an online policy moves it."
+            )
         # A level is a share of the calibration scores, so one step means the same for any score.
         s = checks.column(score, "score").astype(np.float64)
         return cls(

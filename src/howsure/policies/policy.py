@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -18,17 +19,22 @@ from howsure import scores
 from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure._core.indices import count_values
 from howsure.calibrators import Calibrator
+from howsure.policies.suggestions import Suggestions
 from howsure.predictions import Predictions, needs_predictions
-from howsure.predictions.read_options import ReadOptions
+from howsure.predictions.read_options import Asked, ReadOptions
 
 if TYPE_CHECKING:
     from howsure.policies.guarantee import Guaranteed
+    from howsure.policies.one_decision import DecisionObserver, OneByOne, OneDecision, Segment
     from howsure.policies.thresholds import Threshold
 
 Rest = Literal["defer", "common"]
 Rule: TypeAlias = "Callable[..., Threshold | Guaranteed]"  # a tally or outcomes → a threshold
 DONT_KNOW = "I don't know"
+CASE_SCORE = "case"  # the confidences of all answers of a case, together
+SMALLEST_CONFIDENCE = 1e-300  # a confidence of 0 has no logarithm
 LISTED_LABELS = 20  # labels that an error lists
 SMALL_SEGMENT = 100  # samples below which a rule without a guarantee is not asked
 # Columns of decisions that have a value for each row.
@@ -41,6 +47,7 @@ ROW_COLUMNS = (
     "audit",
     "segment",
     "known",
+    "suggested",
 )
 
 
@@ -87,6 +94,7 @@ class Decisions:
     ticket: tuple[str, ...] | None = None  # identifies a decision of an online policy
     segment: Array | None = None  # by which the threshold was looked up
     known: Bools | None = None  # whether this segment has a threshold of its own
+    suggested: Ints | None = None  # classes for what is deferred, likeliest first, then -1
 
     @property
     def coverage(self) -> float:
@@ -100,6 +108,17 @@ class Decisions:
             names = [self.class_names[i] if isinstance(i, int) else i for i in names]
         pairs = zip(names, self.accept.tolist(), strict=True)
         return [name if accepted else unknown for name, accepted in pairs]
+
+    def suggestions(self) -> list[list[str | int]]:
+        """The classes to suggest for each sample, likeliest first; none for what is accepted, where
+        the list would be long, and where the policy has no suggestions.
+        """
+        if self.suggested is None:
+            return [[] for _ in self.accept]
+        rows = [[k for k in row if k >= 0] for row in self.suggested.tolist()]
+        if self.class_names is None:
+            return rows
+        return [[self.class_names[k] for k in row] for row in rows]
 
     def __len__(self) -> int:
         return len(self.accept)
@@ -124,8 +143,9 @@ class Policy:
     ("hospital", "age:40,60", "hospital,age:40,60", "predicted" for the predicted class), or is
     "label" or "image". The segments in `keys` have `thresholds` and `guarantees` of their own, all
     others take `threshold`, which is inf where they are deferred. `guarantee` and `basis` say what
-    is guaranteed and on which data, and `read` how their file was read. Saved with `howsure.save`,
-    read with `howsure.load`.
+    is guaranteed and on which data, `read` how their file was read, and `suggestions` which classes
+    a deferred answer may be (`fit_suggestions`). Saved with `howsure.save`, read with
+    `howsure.load`.
 
     >>> policy = Policy("max_prob", 0.75)
     >>> preds = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], class_names=["cat", "dog"])
@@ -146,6 +166,8 @@ class Policy:
     guarantees: tuple[Guarantee, ...] = ()
     basis: Basis | None = None
     read: ReadOptions | None = None
+    asked: Asked | None = None  # of a decision model: its name and questions
+    suggestions: Suggestions | None = None
 
     def __post_init__(self) -> None:
         # A policy may come from a file that somebody edited: whatever decides is checked here.
@@ -155,7 +177,7 @@ class Policy:
             raise InputError(
                 "the score 'cost' and a matrix costs= belong together; give both or none."
             )
-        if self.score != "cost":
+        if self.score not in ("cost", CASE_SCORE):
             find_score(self.score)
         if self.segmented:
             from howsure.predictions.segments import parse_segments
@@ -185,6 +207,11 @@ class Policy:
             check_costs(self.costs, self.k)
 
     @property
+    def partial(self) -> bool:
+        """Whether the guarantee is about the cases that single answers belong to."""
+        return self.guarantee is not None and "automatic answer" in self.guarantee.rule
+
+    @property
     def segmented(self) -> bool:
         """Whether columns of the data choose the threshold."""
         return self.by not in (None, "label", "image")
@@ -195,7 +222,7 @@ class Policy:
         preds: Predictions,
         choose: Rule,
         *,
-        score: str = "max_prob",
+        score: str | None = None,
         calibrator: Calibrator | None = None,
         by: str | None = None,
         together: bool = False,
@@ -240,6 +267,7 @@ class Policy:
         if rest not in ("defer", "common"):
             raise InputError(f"rest={rest!r}; 'defer' or 'common' is needed.")
         matrix = None if costs is None else check_costs(costs, preds.k)
+        score = score or preds.score_name
         if calibrator is not None:
             was_fitted_on: Callable[[Predictions], bool] | None
             was_fitted_on = getattr(calibrator, "was_fitted_on", None)
@@ -249,9 +277,14 @@ class Policy:
                     "choose the threshold on other labelled rows."
                 )
             preds = calibrator(preds)
-        if by == "image" and preds.kind != "confidence":
+        if by == "image" and preds.vectors:
             preds = images_of(preds).predictions()
-        if matrix is None:
+        if score == CASE_SCORE:
+            from howsure.policies.cases import join_cases
+
+            outcomes, preds = join_cases(preds, by)
+            answer, cost_rows = np.full(preds.n, -1), None
+        elif matrix is None:
             outcomes, answer = Outcomes.of(preds, find_score(score)(preds)), _find_answer(preds)
             cost_rows = None
         else:
@@ -318,6 +351,8 @@ class Policy:
             n, coverage, accuracy = self.basis.n, self.basis.coverage, self.basis.accuracy
             right = "" if isnan(accuracy) else f", {accuracy * 100:.2f} % of these right"
             lines.append(f"On {n:,} labelled samples: {coverage * 100:.2f} % accepted{right}.")
+        if self.suggestions is not None:
+            lines.append(self.suggestions.to_text())
         return "\n".join(lines) + "\n"
 
     def frame(self, library: str = "pandas") -> Any:
@@ -342,16 +377,24 @@ class Policy:
         needs_predictions(preds, "Policy.decide")
         self.check_classes(preds)
         # Confidences of images were made from calibrated pixels; they are not calibrated twice.
-        images_given = self.by == "image" and preds.kind == "confidence"
+        images_given = self.by == "image" and not preds.vectors
         if self.calibrator is not None and not images_given:
             preds = self.calibrator(preds)
         if self.by == "image" and not images_given:
             from howsure.predictions.images import image_confidences
 
             preds = image_confidences(preds, self.keys[0])
-        if self.costs is None:
+        if self.score == CASE_SCORE:
+            answer, confidence = _find_answer(preds), preds.confidence
+            if preds.group is None:
+                raise InputError("the answers do not say which case they belong to; give group=.")
+            cases, place = np.unique(preds.group, return_inverse=True)
+            score = sum_cases(confidence, place, len(cases))[place]
+        elif self.costs is None:
             answer, score = _find_answer(preds), find_score(self.score)(preds)
-            confidence = preds.confidence
+            confidence = np.full(preds.n, nan)  # of a mere score there is none
+            if preds.kind != "score":
+                confidence = preds.confidence
         else:  # the cheapest answer need not be the likeliest
             answer, cost = find_cheapest(preds, self.costs)
             score, confidence = -cost, preds.probs[np.arange(preds.n), answer]
@@ -363,10 +406,66 @@ class Policy:
             ids=preds.ids,
             class_names=preds.class_names or self.class_names,
         )
+        deferred = np.flatnonzero(~decisions.accept)
+        if self.suggestions is not None and len(deferred):
+            listed = self.suggestions.suggest(preds[deferred].probs, answer[deferred])
+            suggested = np.full((preds.n, listed.shape[1]), -1)
+            suggested[deferred] = listed
+            decisions = replace(decisions, suggested=suggested)
         if not self.segmented:
             return decisions
         segment = self.find_keys(preds, answer)
         return replace(decisions, segment=segment, known=np.isin(segment, self.keys))
+
+    def decide_one(
+        self,
+        *,
+        logits: ArrayLike | None = None,
+        probs: ArrayLike | None = None,
+        confidence: ArrayLike | None = None,
+        score: ArrayLike | None = None,
+        prediction: int | str | None = None,
+        segment: Segment = None,
+        monitor: DecisionObserver | None = None,
+    ) -> OneDecision:
+        """Accept or defer one answer, given as exactly one of `logits`, `probs` (of all classes; of
+        class 1 alone for two; (members, k) for samples), `confidence`, or `score`, the policy's own
+        score where nothing is calibrated before it.
+
+        The decision is that of `decide`, without the cost of predictions around a single row; threads
+        may share a policy. `prediction` is the class beside a confidence or a score. `segment` is the
+        value of the column in `by`, or a dictionary of the values of several; one without a
+        threshold of its own is treated as `decide` does, and `reason` says so. `monitor`
+        (`serving.LiveMonitors`) is shown the decision.
+
+        >>> one = Policy("max_prob", 0.75, class_names=("cat", "dog")).decide_one(probs=[0.9, 0.1])
+        >>> one.accept, one.answer, one.reason
+        (True, 'cat', 'max_prob reaches its threshold')
+        """
+        kind, values, given = "", None, 0
+        if logits is not None:
+            kind, values, given = "logits", logits, given + 1
+        if probs is not None:
+            kind, values, given = "probs", probs, given + 1
+        if confidence is not None:
+            kind, values, given = "confidence", confidence, given + 1
+        if score is not None:
+            kind, values, given = "score", score, given + 1
+        if given != 1 or values is None:
+            raise InputError(
+                f"decide_one got {given} of logits=, probs=, confidence= and score=; "
+                "exactly one of them is needed."
+            )
+        made = self._one_by_one.decide(kind, values, prediction, segment)
+        if monitor is not None:
+            monitor.see(made)
+        return made
+
+    @cached_property
+    def _one_by_one(self) -> OneByOne:
+        from howsure.policies.one_decision import OneByOne
+
+        return OneByOne(self)
 
     def limits(self, preds: Predictions, answer: Array) -> float | Floats:
         """The threshold of each sample."""
@@ -416,8 +515,20 @@ def find_score(name: str) -> Callable[[Predictions], Floats]:
     return getattr(scores, name)
 
 
+def sum_cases(confidence: Floats, place: Ints, cases: int) -> Floats:
+    """The score of each case: the sum of the logarithms of its confidences, the least first.
+
+    >>> sum_cases(np.array([0.5, 1.0, 0.5]), np.array([0, 1, 0]), 2).round(3)
+    array([-1.386,  0.   ])
+    """
+    order = np.argsort(confidence, kind="stable")
+    logs = np.log(np.maximum(confidence[order], SMALLEST_CONFIDENCE))
+    # bincount adds in this order, so that the order of the answers does not change the last bit.
+    return count_values(place[order], weights=logs, minlength=cases).astype(np.float64)
+
+
 def _find_answer(preds: Predictions) -> Array:
-    if preds.kind == "confidence" and preds.known_prediction is None:
+    if not preds.vectors and preds.known_prediction is None:
         return np.full(preds.n, -1)  # the class is not known; the decision does not need it
     return preds.prediction
 

@@ -375,6 +375,85 @@ def summarise_segments(
     )
 
 
+def few_missed_policy(
+    preds: Predictions,
+    *,
+    risk: float,
+    max_missed: float,
+    delta: float,
+    positive: str | int | None = None,
+    score: str = "max_prob",
+    calibrator: Calibrator | None = None,
+    source: tuple[str, str] = ("", ""),
+) -> Policy:
+    """A policy with two guarantees that hold together with probability 1 − `delta`: the risk of the
+    accepted is at most `risk`, and at most `max_missed` of all positives are accepted as negative.
+
+    Each step of a fixed sequence must pass both at delta / 2 (Clopper & Pearson): wrong among the
+    accepted, and positives passed as negative among all positives. Two classes; rows are
+    independent, so groups and weights are refused. Angelopoulos et al. 2021.
+
+    >>> p = np.repeat([[0.99, 0.01], [0.02, 0.98]], 300, axis=0)
+    >>> preds = Predictions.from_probs(p, [0] * 300 + [1] * 300)
+    >>> few_missed_policy(preds, risk=0.05, max_missed=0.05, delta=0.05).threshold
+    0.98
+    """
+    from howsure.metrics.binary import positive_class
+    from howsure.policies.guarantee import (
+        RiskTest,
+        compute_upper_bound,
+        count_accepted,
+        find_sequence,
+    )
+
+    needs_predictions(preds, "few_missed_policy")
+    checks.fraction(max_missed, "max_missed")
+    if preds.needs_vector("the share of missed positives") != 2:
+        raise InputError(f"missed positives are about two classes; these rows have {preds.k}.")
+    if preds.group is not None or preds.weight is not None:
+        raise InputError("missed positives are counted row by row; groups and weights are refused.")
+    named = positive_class(preds, positive)
+    shown = preds if calibrator is None else calibrator(preds)
+    scores = find_score(score)(shown)
+    counts = count_accepted(Outcomes(scores, correct=shown.correct))
+    ill = preds.labels == named
+    missed = np.sort(-scores[ill & (shown.prediction != named)])
+    test = RiskTest(risk=risk, delta=delta / 2, bound="clopper_pearson")
+    row, upper = None, nan
+    for step in find_sequence(counts, test):
+        bound = compute_upper_bound(counts, step, test.delta, test.bound)
+        passed = int(np.searchsorted(missed, -float(counts.score[step]), side="right"))
+        most = bounds.clopper_pearson(passed, int(ill.sum()), test.delta)
+        if not (bound < risk and most < max_missed):
+            break
+        row, upper = step, bound
+    t, at = Outcomes(scores, correct=shown.correct).tally(), None
+    if row is not None:
+        at = int(np.searchsorted(-t.score, -float(counts.score[row])))
+    chosen = build_threshold(t, at, "")
+    result = Guaranteed(
+        feasible=row is not None,
+        threshold=chosen.threshold,
+        coverage=chosen.coverage,
+        accuracy=chosen.accuracy,
+        observed=chosen.risk,
+        bound=upper,
+        kept=int(chosen.kept),
+        n=int(chosen.n),
+        risk=risk,
+        delta=delta,
+        method="fixed_sequence",
+        loss_bound="clopper_pearson",
+        max_missed=max_missed,
+        why="" if row is not None else "no share of these answers shows both",
+    )
+
+    def give(_: object) -> Guaranteed:
+        return result
+
+    return Policy.fit(preds, give, score=score, calibrator=calibrator, source=source)
+
+
 def as_guarantee(chosen: Threshold | Guaranteed) -> Guarantee:
     """What a policy keeps of how its threshold was chosen."""
     if isinstance(chosen, Threshold):

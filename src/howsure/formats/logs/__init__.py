@@ -5,6 +5,7 @@ was. Here: which tool wrote a file.
 from __future__ import annotations
 
 import os
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,11 @@ from howsure.formats.logs.json_tree import (
 from howsure.predictions.class_labels import COLUMN_ALIASES
 
 __all__ = ["Claim", "Confidence", "Kind", "Log", "Outcome", "is_log", "read_log"]
+
+DECISIONS_SUFFIXES = (*JSON_LINE_SUFFIXES, ".json", ".csv", ".tsv")
+# How an answer of a decision model begins, also inside the text of a cell.
+DECISIONS_PATTERN = re.compile(rb"answers[\\\"']+\s*:\s*[\[{]|noul_raw|\"choice\"\s*:")
+DECISIONS_BYTES = 1 << 20  # in which one is looked for
 
 if TYPE_CHECKING:
     from howsure.formats.logs.log import Claim, Confidence, Kind, Log, Outcome
@@ -78,9 +84,29 @@ TOOLS = {
 }
 
 
+def is_decision_log(path: Path, tool: str | None = None) -> bool:
+    """Whether a file holds answers of a decision model, by its beginning."""
+    if tool is not None:
+        return tool == "decisions"
+    try:
+        if path.suffix.lower() not in DECISIONS_SUFFIXES or not path.is_file():
+            return False
+        with path.open("rb") as file:
+            beginning = file.read(DECISIONS_BYTES)
+        if DECISIONS_PATTERN.search(beginning) is None:
+            return False
+        from howsure.formats.logs.decisions import holds_bodies
+
+        return holds_bodies(path)
+    except (OSError, ValueError):  # whoever opens the file says what is wrong with it
+        return False
+
+
 def is_log(path: Path, tool: str | None = None) -> bool:
     """Whether a file or folder is the log of a tool: by its suffix, or by how it begins."""
     suffix = path.suffix.lower()
+    if is_decision_log(path, tool):
+        return True
     try:
         if path.exists() and not path.is_dir() and not path.is_file():
             return False  # a pipe or a device is no log

@@ -98,6 +98,7 @@ class Log:
     group: Array | None = None
     split: Array | None = None
     slices: dict[str, Array] = field(default_factory=dict[str, Array])
+    beside: dict[str, Array] = field(default_factory=dict[str, Array])
     lines: Ints | None = None
     claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
@@ -360,7 +361,13 @@ def build_contents(log: Log, path: Path) -> Contents:
     if log.options is not None and log.gold is not None and has_options(log):
         entries["option_logprobs"] = make_array_entry(log.options)
         entries["label"] = make_array_entry(log.gold)
-    beside = {"answer": log.answer, "group": log.group, "split": log.split, **log.slices}
+    beside = {
+        "answer": log.answer,
+        "group": log.group,
+        "split": log.split,
+        **log.slices,
+        **log.beside,
+    }
     for name, values in beside.items():
         if values is not None:
             entries[name] = make_array_entry(values)

@@ -14,6 +14,8 @@ import numpy as np
 
 from howsure._core.checks import Array, InputError, Ints
 from howsure.formats.cells import replace_commas
+from howsure.formats.contents import ARM_NAMES
+from howsure.formats.contents import ID_NAMES as RECORD_NAMES
 from howsure.formats.delimited import find_separator
 from howsure.formats.fields import same_answer
 from howsure.formats.logs.json_tree import as_number
@@ -106,6 +108,7 @@ def read(path: Path, metric: str | None = None) -> Log:
     for category in CATEGORY_NAMES:
         if category in names:
             slices[category] = make_column(columns[names[category]])
+    beside = [name for name in (*ARM_NAMES, *RECORD_NAMES) if name in columns and name != id_column]
     return Log(
         tool=TITLES.get(path.suffix.lower(), "text log"),
         ids=make_column(ids),
@@ -114,6 +117,7 @@ def read(path: Path, metric: str | None = None) -> Log:
         confidences=tuple(c for c in confidences if c.missing < n),
         answer=None if graded.answers is None else make_column(graded.answers),
         slices=slices,
+        beside={name: make_column(columns[name]) for name in beside},
         lines=lines,
         doubts=(*doubts, *describe_constants(confidences)),
     )
