@@ -78,3 +78,22 @@ def test_counts_must_be_counts() -> None:
 def test_losses_beyond_one_are_refused() -> None:
     with pytest.raises(InputError, match="lie in \\[0, 1\\]"):
         bounds.betting([0.5, 3.0], 0.1)
+
+
+@pytest.mark.parametrize("bad", [None, "x", [1], np.array([1]), np.nan, np.inf, -np.inf, 2**63])
+def test_what_is_no_number_of_samples_is_refused(bad: object) -> None:
+    with pytest.raises(InputError):
+        bounds.hoeffding_bentkus(0.5, bad, 0.05)
+
+
+@pytest.mark.parametrize("bad", [None, "x", [1], np.array([1])])
+def test_what_is_no_number_is_refused(bad: object) -> None:
+    for call in (
+        lambda: bounds.clopper_pearson(bad, 2, 0.05),
+        lambda: bounds.clopper_pearson(1, bad, 0.05),
+        lambda: bounds.clopper_pearson(1, 2, bad),
+        lambda: bounds.clopper_pearson_interval(1, bad, 0.95),
+        lambda: bounds.hoeffding_bentkus(bad, 2, 0.05),
+    ):
+        with pytest.raises(InputError, match="a number is needed"):
+            call()

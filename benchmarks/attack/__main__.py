@@ -132,7 +132,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0, help="of mutations")
     parser.add_argument("--most", type=int, default=1_000_000, help="mutations")
     parser.add_argument("--state", type=Path, help="file from which mutations go on")
-    parser.add_argument("--only", default="1234567", help="areas, e.g. 47")
+    parser.add_argument("--only", default="12345678", help="areas, e.g. 47")
     args = parser.parse_args()
     areas: dict[str, Callable[[], Row]] = {
         "1": bombs,
@@ -141,6 +141,7 @@ def main() -> int:
         "4": tampered,
         "5": lambda: tests("5 numbers at the edge", "attack/test_edges.py"),
         "6": lambda: tests("6 cluster", "attack/test_cluster.py"),
+        "8": lambda: tests("8 serve, decision logs", "serving/test_service.py"),
         "7": lambda: mutations(args.minutes, args.state, args.most),
     }
     print(f"{'area':<32}{'tried':>9}{'failed':>8}{'peak MB':>9}{'longest s':>11}", flush=True)

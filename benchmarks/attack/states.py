@@ -18,7 +18,8 @@ import howsure as hs
 from howsure import calibrators
 from howsure._core import saving
 from howsure.policies import Cascade, DriftMonitor, OnlinePolicy, Policy, guaranteed_threshold
-from howsure.predictions.read_options import ReadOptions
+from howsure.policies.suggestions import Suggestions
+from howsure.predictions.read_options import Asked, ReadOptions
 from howsure.serving import GuaranteeMonitor
 from howsure.serving.feedback import Learner
 
@@ -142,6 +143,8 @@ def values() -> tuple[Any, ...]:
         keys=("0", "1"),
         thresholds=(0.5, 0.7),
         read=ReadOptions(names={"labels": "truth"}, renormalise=True),
+        asked=Asked(models=("m-1",), questions={"late": ("predicate", "probability", "9cb6")}),
+        suggestions=Suggestions(level=0.95, cut=0.8, keys=(1,), cuts=(0.9,), n=120),
     )
     costly = Policy("cost", -0.5, costs=((0.0, 1.0, 2.0), (1.0, 0.0, 1.0), (2.0, 1.0, 0.0)), k=3)
     online = OnlinePolicy.start(Policy("max_prob", 0.5), np.linspace(0, 1, 11), risk=0.1, audit=1.0)

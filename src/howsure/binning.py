@@ -56,6 +56,21 @@ def sum_bins(bins: Binning, t: Tally) -> RangeSums:
     return t.between(find_cuts(bins, t))
 
 
+def compute_grade_variance(count: Floats, loss: Floats, square: Floats) -> Floats:
+    """The sample variance of graded losses in each bin, from their number, sum and sum of squares.
+
+    Where all are equal nothing tells how they vary: the variance of (sum + ½)/(n + 1) as a
+    proportion.
+
+    >>> compute_grade_variance(np.array([2.0, 3.0]), np.array([1.0, 0.0]), np.array([0.625, 0.0]))
+    array([0.125  , 0.109375])
+    """
+    deviations = square - loss * loss / count
+    p = (loss + 0.5) / (count + 1)
+    equal = deviations <= 1e-12 * np.maximum(square, 1e-300)
+    return np.where(equal, p * (1 - p), deviations / np.maximum(count - 1, 1))
+
+
 def find_cuts(bins: Binning, t: Tally) -> Counts:
     """`bins.cuts(t)`, found once for a tally: growing bins costs more than summing them."""
     if not isinstance(bins, adaptive):

@@ -99,7 +99,8 @@ def hoeffding_bentkus(mean: float, n: int, delta: float) -> float:
     0.064
     """
     check_proportion(delta, "delta")
-    if not 0 <= mean <= 1:
+    checks.within(checks.real(n, "n"), 0, 2**62, "n")
+    if not 0 <= checks.real(mean, "mean") <= 1:
         raise InputError(
             f"mean is {mean:g}; losses must lie in [0, 1]. Divide them by their largest possible value."
         )
@@ -213,11 +214,13 @@ def group_betting(loss: ArrayLike, kept: ArrayLike, size: ArrayLike, delta: floa
 
 def check_proportion(x: float, name: str) -> float:
     """A number strictly between 0 and 1."""
+    x = checks.real(x, name)
     if not 0 < x < 1:
         raise InputError(f"{name} is {x:g}; a number strictly between 0 and 1 is needed, 0.05 say.")
     return float(x)
 
 
 def _check_counts(errors: float, n: float) -> None:
+    errors, n = checks.real(errors, "errors"), checks.real(n, "n")
     if not 0 <= errors <= n:
         raise InputError(f"{errors:g} of {n:g} is not a count; errors must lie between 0 and n.")

@@ -22,6 +22,7 @@ __all__ = [
     "mutual_information",
     "neg_entropy",
     "predictive_entropy",
+    "score",
     "top_k_mass",
     "variance",
     "variation_ratio",
@@ -43,6 +44,16 @@ def max_prob(preds: Predictions) -> Floats:
     return preds.confidence
 
 
+def score(preds: Predictions) -> Floats:
+    """The score that was given with the answers; without one their confidence. Any real number.
+
+    >>> score(Predictions.from_score([12.5, -3.0]))
+    array([12.5, -3. ])
+    """
+    needs_predictions(preds, "score")
+    return preds.score
+
+
 def log_max_prob(preds: Predictions) -> Floats:
     r"""The log of the top probability, :math:`-U_1 = \log \max_k p_k`.
 
@@ -53,7 +64,7 @@ def log_max_prob(preds: Predictions) -> Floats:
     array([-0.69314718])
     """
     needs_predictions(preds, "log_max_prob")
-    if preds.kind == "confidence":
+    if not preds.vectors:
         with np.errstate(divide="ignore"):
             return np.log(preds.confidence)
     return preds.columns.log_top

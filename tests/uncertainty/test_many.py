@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.uncertainty.intervals import all_differences, measure_spread
+from howsure.uncertainty.intervals import all_differences, join_sides, measure_spread
 
 TABLES = 30
 
@@ -87,8 +87,10 @@ def test_models_are_joined_by_ids_whatever_their_order() -> None:
     rng = np.random.default_rng(6)
     ids = rng.permutation(300)
     made = [hs.Outcomes(s, correct=r, id=ids) for s, r in models(rng, 3, 300)]
-    wanted = measure_spread(hs.accuracy, made)
-    turned = measure_spread(hs.accuracy, [*made[:2], made[2][rng.permutation(300)]])
+    other = [*made[:2], made[2][rng.permutation(300)]]
+    wanted, turned = (
+        measure_spread(hs.accuracy, join_sides(hs.accuracy, given, 0.95)) for given in (made, other)
+    )
     assert wanted is not None
     assert turned is not None
     assert turned.covariance == pytest.approx(wanted.covariance, rel=1e-12)

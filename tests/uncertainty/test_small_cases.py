@@ -31,7 +31,6 @@ from howsure.uncertainty import (
     intervals,
     limits,
     means,
-    paired,
     sample_case,
 )
 from howsure.uncertainty.calibration_limits import (
@@ -43,6 +42,7 @@ from howsure.uncertainty.influence import ClaimLoss, RowInfluence
 from howsure.uncertainty.limits import Interval
 from howsure.uncertainty.means import DecidingUnits, Units, compute_group_design
 from howsure.uncertainty.paired import (
+    MetricSide,
     combine_limits,
     correlate_influences,
     cover_both_limits,
@@ -787,11 +787,10 @@ def test_being_right_counts_for_accuracy_and_against_a_loss() -> None:
     case = SampleCase.of(made(30), singly=True)
     assert case.outcomes is not None
     wrong = (~case.outcomes.right).astype(float)
-    assert paired.compute_sample_influence(hs.accuracy, case) == pytest.approx(wrong.mean() - wrong)
-    assert paired.compute_sample_influence(
-        hs.metrics.proper_scores.mean_loss, case
-    ) == pytest.approx(wrong - wrong.mean())
-    assert paired.compute_sample_influence(hs.ece, case) is None
+    find = lambda metric: MetricSide(case=case, metric=metric, half=HALF).influence
+    assert find(hs.accuracy) == pytest.approx(wrong.mean() - wrong)
+    assert find(hs.metrics.proper_scores.mean_loss) == pytest.approx(wrong - wrong.mean())
+    assert find(hs.ece) is None
 
 
 # ---- joining, groups and weights of one side
@@ -959,14 +958,15 @@ def test_the_covariance_of_models(metric: Any, grouped: bool) -> None:
         psi = np.array(
             [[p[group == g].sum() / (1 - 5 / 70) for g in range(14)] for p in psi]
         ) * sqrt(13 / 14)
-    found = intervals.measure_spread(metric, models)
+    found = intervals.measure_spread(metric, intervals.join_sides(metric, models, 0.95))
     fewest = min(int((~o.right).sum()) for o in models)
     assert found is not None
     assert found.covariance == pytest.approx(psi @ psi.T / 70**2)
     assert found.errors == fewest
     assert found.wider == pytest.approx(stats.t.ppf(0.975, 13) / Z if grouped else 1.0)
     assert found.extra == pytest.approx(1 / (12 * (fewest + 1) ** 2) if metric is hs.auroc else 0.0)
-    assert intervals.measure_spread(hs.ece, models) is None
+    sides = intervals.join_sides(hs.ece, models, 0.95)
+    assert intervals.measure_spread(hs.ece, sides) is None
 
 
 def test_limits_of_other_metrics_are_shared_out_among_pairs() -> None:
@@ -1006,8 +1006,7 @@ def test_clear_needs_the_pair_s_own_limits_too(monkeypatch: pytest.MonkeyPatch) 
         ([(0.1, 0.0, 0.3), (0.3, 0.1, 0.5), (-0.2, -0.4, 0.0)], [False, False, False]),
         ([(0.1, 1e-9, 0.3), (0.3, 0.1, 0.5), (-0.2, -0.4, -1e-9)], [True, False, True]),
     ):
-        left = iter(own_limits)
-        monkeypatch.setattr(intervals, "each_paired_difference", lambda *_, left=left: [next(left)])
+        monkeypatch.setattr(intervals, "measure_pairs", lambda *_, own=own_limits: own)
         found = intervals.all_differences(hs.accuracy, [*sides(), made(70, 1, 5)])
         assert [p.clear for p in found] == clear
 

@@ -75,8 +75,8 @@ def reliability(
 
     With `consistency=True` the band holds 5 % and 95 % quantiles of what the bin's accuracy would
     be were every claim true: outcomes drawn as Bernoulli(score) 1,000 times, or their normal limit
-    with skewness in bins of more than 300 samples (Bröcker & Smith 2007). `.threshold` is the
-    lowest score in the bin. Ding et al. 2020, figure 2.
+    with skewness in bins of more than 300 samples (Bröcker & Smith 2007); claims do not say how
+    graded answers vary, so these have no band. `.threshold` is the lowest score in the bin. Ding et al. 2020, figure 2.
 
     >>> reliability(tally([0.9, 0.8], correct=[1, 0])).y
     array([0., 1.])
@@ -85,7 +85,7 @@ def reliability(
         bins = equal_range(15)
     table = bin_table(t, bins)
     low = high = None
-    if consistency:
+    if consistency and t.zero_one:
         low, high = _simulate_bins(t, bins, seed)
     return Curve(
         x=table.confidence,
@@ -180,7 +180,7 @@ def corp(t: Tally, *, band: bool = True, seed: int = 0) -> Corp:
     The curve has both ends of every step, lowest confidence first; `.weight` counts the samples of
     the step. The band holds 5 % and 95 % quantiles, point by point, of the same curve were every
     claim true: outcomes drawn as claimed, neighbours in 200 groups, 120 times; none for samples
-    with different weights. Dimitriadis, Gneiting & Jordan 2021, equations 2 to 4.
+    with different weights and for graded answers. Dimitriadis, Gneiting & Jordan 2021, equations 2 to 4.
 
     >>> from howsure import tally
     >>> c = corp(tally([0.9, 0.8, 0.7, 0.6], correct=[1, 0, 1, 0]), band=False).curve
@@ -197,7 +197,7 @@ def corp(t: Tally, *, band: bool = True, seed: int = 0) -> Corp:
     points = keep.sum(axis=1)
     x = ends[keep]
     low = high = None
-    if band and t.equal_weights:
+    if band and t.equal_weights and t.zero_one:
         low, high = _simulate_corp(t, x, seed)
     curve = Curve(
         x=x,
@@ -211,8 +211,10 @@ def corp(t: Tally, *, band: bool = True, seed: int = 0) -> Corp:
     n = float(t.n)
     accuracy = float((t.n - t.total) / t.n)
     score = sum_squared_errors(t) / n
-    best = float((count * value * (1 - value)).sum() / n)
-    flat = accuracy * (1 - accuracy)
+    # What grades deviate less than right and wrong of the same mean would; 0 for right and wrong.
+    graded = (float(t.total) - t.total_square) / n
+    best = float((count * value * (1 - value)).sum() / n) - graded
+    flat = accuracy * (1 - accuracy) - graded
     return Corp(
         curve=curve,
         score=score,
@@ -224,7 +226,8 @@ def corp(t: Tally, *, band: bool = True, seed: int = 0) -> Corp:
 
 def sum_squared_errors(t: Tally) -> float:
     """The squared distances between claim and outcome, summed over the samples."""
-    total = 0.0
+    # A grade g counts as right to that share, which adds g(1 − g) to its squared distance.
+    total = t.total_square - float(t.total)
     for r, count, wrong in t.pieces():
         total += float(((count - wrong) * (1 - r) ** 2 + wrong * r**2).sum())
     return total

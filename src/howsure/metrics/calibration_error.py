@@ -13,7 +13,14 @@ from howsure._core import checks
 from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
 from howsure._core.indices import count_values
-from howsure.binning import Binning, adaptive, equal_range, equal_size, sum_bins
+from howsure.binning import (
+    Binning,
+    adaptive,
+    compute_grade_variance,
+    equal_range,
+    equal_size,
+    sum_bins,
+)
 from howsure.curves.reliability import bin_table, sum_squared_errors, tally_uncertainty
 from howsure.metrics.binary import positive_tally
 from howsure.metrics.metric_facts import OutcomesWithMetric, metric
@@ -61,8 +68,11 @@ def _compute_debiased(s: RangeSums) -> Floats:
     # A bin of one sample says nothing about its variance, so it adds nothing.
     several = s.count >= 2
     n = np.where(several, s.count, 2)
-    right = s.count - s.loss
-    square = (_compute_surplus(s) ** 2 / n - right * s.loss / n / (n - 1)) * several
+    if s.square is None:
+        noise = (s.count - s.loss) * s.loss / n / (n - 1)
+    else:
+        noise = compute_grade_variance(n, s.loss, s.square)
+    square = (_compute_surplus(s) ** 2 / n - noise) * several
     error = np.sqrt(np.maximum(0.0, square.sum(axis=-1) / s.count.sum(axis=-1)))
     return np.where(several.any(axis=-1), error, np.nan)
 
@@ -193,8 +203,9 @@ def debiased_ece(t: Tally, bins: Binning = equal_size(15)) -> float:
 
     .. math:: \sqrt{\max\Big(0, \sum_j w_j \Big[g_j^2 - \frac{a_j (1 - a_j)}{n_j - 1}\Big]\Big)}
 
-    with gap g and accuracy a, over bins of at least two samples; nan where there are none. Range [0, 1],
-    0 is perfect. Near 0 for a calibrated model, where the ECE is not. Kumar, Liang & Ma 2019.
+    with gap g and accuracy a, over bins of at least two samples; nan where there are none. Of graded
+    answers the sample variance of the losses over n is subtracted. Range [0, 1], 0 is perfect.
+    Near 0 for a calibrated model, where the ECE is not. Kumar, Liang & Ma 2019.
 
     >>> from howsure import tally
     >>> debiased_ece(tally([0.5] * 4, correct=[1, 1, 0, 0]))

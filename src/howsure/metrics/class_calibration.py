@@ -4,21 +4,25 @@ through its log odds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from math import nan, sqrt
-from typing import Literal, NamedTuple
+from typing import Concatenate, Literal, NamedTuple, ParamSpec
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from howsure._core.checks import Floats, InputError
 from howsure._core.frozen import frozen
-from howsure._core.indices import repeat_values
+from howsure._core.indices import repeat_values, sum_runs
 from howsure.binning import Binning, equal_size
 from howsure.curves import bin_table
 from howsure.metrics.binary import as_positive, positive_tally
 from howsure.predictions.predictions import Predictions, needs_predictions
 from howsure.tallies.row_tally import RowTally
-from howsure.tallies.tally import Tally, is_tally, needs_whole_counts
+from howsure.tallies.tally import WEIGHT_SUM_ROUNDING, Tally, is_tally, needs_whole_counts
 
+P = ParamSpec("P")
 LOGIT_CLIP = 1e-12  # a probability of exactly 0 or 1 has no logit
 # Where the knots of a spline stand, by their number: quantiles of the logits (Harrell 2015).
 KNOT_QUANTILES = {
@@ -33,6 +37,10 @@ FLOOR_ROWS = 500  # of neighbours with their mean claim: enough for a smooth cur
 LOWESS_SHARE, LOWESS_STEP = 2 / 3, 0.01  # of the cases, and of their range
 MOST_PASSES = 100
 STEP_GOAL = 1e-12
+START_RUNS = 1 << 12  # of neighbours, which show where a fit to many rows starts
+FIT_PIECE_ROWS = 1 << 14
+# A log odds may change this much: (exp(r) − r − 1)/r² is 1 here (Bach 2010, proposition 1).
+SAFE_STEP = 1.79
 LONGEST_STEP = 4.0  # of log odds: far from the root a step of Newton's goes too far
 
 
@@ -251,7 +259,7 @@ def calibration_distance(
         fit = fit_flexible(t)
         if fit is None:
             return CalibrationDistance(ici=nan, e50=nan, e90=nan, emax=nan)
-        curve = 1 / (1 + np.exp(-np.clip(fit.basis(p) @ fit.coefficients, -700, 700)))
+        curve = convert_log_odds(fit.basis(p) @ fit.coefficients)
     apart = np.abs(curve - p)
     order = np.argsort(apart)
     below = np.cumsum(count[order])
@@ -378,6 +386,24 @@ class LogOdds:
         return spline_basis(logit(p), self.knots)
 
 
+def keep_with_tally(
+    fit: Callable[Concatenate[Tally, P], LogOdds | None],
+) -> Callable[Concatenate[Tally, P], LogOdds | None]:
+    """`fit`, made once for each tally: a number and its limits ask for the same."""
+    kept: WeakKeyDictionary[Tally, dict[object, LogOdds | None]] = WeakKeyDictionary()
+
+    @wraps(fit)
+    def find(t: Tally, *args: P.args, **options: P.kwargs) -> LogOdds | None:
+        fits = kept.setdefault(t, {})
+        key = (args, *options.items())
+        if key not in fits:
+            fits[key] = fit(t, *args, **options)
+        return fits[key]
+
+    return find
+
+
+@keep_with_tally
 def fit_flexible(t: Tally) -> LogOdds | None:
     """A restricted cubic spline with 5 knots, fewer where the rarer outcome has fewer than 50 cases
     (Harrell 2015).
@@ -420,6 +446,7 @@ def has_both_outcomes_at_ends(t: Tally, knots: tuple[float, ...]) -> bool:
     return True
 
 
+@keep_with_tally
 def fit_log_odds(t: Tally, knots: tuple[float, ...] = ()) -> LogOdds | None:
     """The maximum-likelihood fit, by Newton's method; None where one outcome is missing, claims are constant or
     outcomes separate.
@@ -428,34 +455,89 @@ def fit_log_odds(t: Tally, knots: tuple[float, ...] = ()) -> LogOdds | None:
     >>> fit_log_odds(tally([0.5, 0.5, 0.8, 0.8, 0.8], correct=[0, 1, 1, 1, 0])).coefficients.round(2) + 0.0
     array([0. , 0.5])
     """
-    z = logit(t.score)
-    if not 0 < t.total < t.n or np.ptp(z) == 0:
+    rows = LogitRows.of(t)
+    positive, negative = rows.z[t.count > t.loss], rows.z[t.loss > 0]
+    if not len(positive) or not len(negative) or np.ptp(rows.z) == 0:
         return None
-    # Each score twice: with its right answers as positive cases and its wrong ones as negative.
-    x = np.tile(spline_basis(z, knots), (2, 1))
-    y = repeat_values([1.0, 0.0], len(z))
-    w = np.concatenate((t.count - t.loss, t.loss)).astype(np.float64)
-    beta: Floats = np.zeros(int(x.shape[1]), dtype=np.float64)
-    for _ in range(100):
-        q = 1 / (1 + np.exp(-np.clip(x @ beta, -700, 700)))
-        information: Floats = (x * (w * q * (1 - q))[:, None]).T @ x
-        gradient: Floats = x.T @ (w * (y - q))
+    if positive[-1] >= negative[0] or negative[-1] >= positive[0]:
+        return None  # one logit divides the outcomes: the steeper a line, the likelier
+    return _climb(rows, knots)
+
+
+@frozen(eq=False)
+class LogitRows:
+    """A tally of P(positive): logits, highest first, with their cases and their positive cases."""
+
+    z: Floats
+    count: Floats
+    positive: Floats
+
+    @classmethod
+    def of(cls, t: Tally) -> LogitRows:
+        return cls(
+            z=logit(t.score),
+            count=np.asarray(t.count, dtype=np.float64),
+            positive=np.asarray(t.count - t.loss, dtype=np.float64),
+        )
+
+    def join_runs(self) -> LogitRows:
+        """Runs of neighbours at their mean logit; a fit to these is near that to all."""
+        n = len(self.z)
+        start = np.linspace(0, n, min(n, START_RUNS), endpoint=False).astype(np.int64)
+        return LogitRows(
+            z=sum_runs(self.z, start) / np.diff(start, append=n),
+            count=sum_runs(self.count, start),
+            positive=sum_runs(self.positive, start),
+        )
+
+    def log_likelihood(self, log_odds: Floats) -> float:
+        # The logarithm of 1 + exp(z) without overflow.
+        softplus = np.maximum(log_odds, 0.0) + np.log1p(np.exp(-np.abs(log_odds)))
+        return float(np.dot(self.positive, log_odds) - np.dot(self.count, softplus))
+
+    def differentiate(self, knots: tuple[float, ...], beta: Floats) -> tuple[Floats, Floats]:
+        """Gradient of the likelihood and information, from pieces that fit into a cache."""
+        gradient = np.zeros(len(beta))
+        information = np.zeros((len(beta), len(beta)))
+        for first in range(0, len(self.z), FIT_PIECE_ROWS):
+            piece = slice(first, first + FIT_PIECE_ROWS)
+            x = spline_basis(self.z[piece], knots)
+            q = convert_log_odds(x @ beta)
+            expected = self.count[piece] * q
+            gradient += x.T @ (self.positive[piece] - expected)
+            information += (x.T * (expected * (1 - q))) @ x
+        return gradient, information
+
+
+def _climb(rows: LogitRows, knots: tuple[float, ...]) -> LogOdds | None:
+    """To the top of the likelihood, from that of few rows where there are many; None where the
+    coefficients run away.
+    """
+    beta: Floats = np.zeros(max(2, len(knots)))
+    near = None
+    if len(rows.z) > 2 * START_RUNS:
+        near = _climb(rows.join_runs(), knots)
+    if near is not None:
+        beta = near.coefficients
+    elif rows.log_likelihood(rows.z) > rows.log_likelihood(np.zeros(len(rows.z))):
+        beta[1] = 1.0  # claims that are about right
+    for _ in range(MOST_PASSES):
+        gradient, information = rows.differentiate(knots, beta)
         if np.abs(beta).max() > 1e4 or np.linalg.cond(information) > 1e15:
-            return None  # the coefficients run away: outcomes separate
+            return None
         step: Floats = np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
         if np.abs(step).max() < 1e-10 * (1 + np.abs(beta).max()):
             covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
-            return LogOdds(knots=knots, coefficients=beta, covariance=covariance)
-        # Newton may overshoot far from the optimum: halve the step until it is no step back.
-        before = _log_likelihood(x @ beta, y, w)
-        while _log_likelihood(x @ (beta + step), y, w) < before - 1e-12 * abs(before):
-            step = step / 2
+            return LogOdds(knots=knots, coefficients=beta + step, covariance=covariance)
+        # A step of Newton's is never one back where it changes no log odds by more than SAFE_STEP;
+        # a longer one is halved until it is none. Every column is largest at one of the ends.
+        if np.abs(step) @ np.abs(spline_basis(rows.z[[0, -1]], knots)).max(axis=0) > SAFE_STEP:
+            x = spline_basis(rows.z, knots)
+            before = rows.log_likelihood(x @ beta)
+            while rows.log_likelihood(x @ (beta + step)) < before - 1e-12 * abs(before):
+                step = step / 2
         beta = beta + step
     return None
-
-
-def _log_likelihood(z: Floats, y: Floats, w: Floats) -> float:
-    return float(np.dot(w, y * z - np.logaddexp(0.0, z)))
 
 
 def logit(p: Floats) -> Floats:
@@ -464,23 +546,28 @@ def logit(p: Floats) -> Floats:
     return np.log(kept) - np.log1p(-kept)
 
 
+def convert_log_odds(z: Floats) -> Floats:
+    """Probabilities of log odds; the clip keeps the exponential finite."""
+    return 1 / (1 + np.exp(-np.clip(z, -700, 700)))
+
+
 def spline_basis(z: Floats, knots: tuple[float, ...]) -> Floats:
     """1, z and the columns of a restricted cubic spline, which is linear beyond its outer knots."""
     columns: list[Floats] = [np.ones(len(z)), z]
     if knots:
+        cubes: list[Floats] = []
+        for at in knots:
+            above = np.maximum(z - at, 0.0)
+            cubes.append(above * above * above)  # a cube by np.power takes ten times as long
         *inner, last, end = knots
-        for at in inner:
+        for at, cube in zip(inner, cubes, strict=False):
             # Cubes from the last two knots cancel the cube and the square beyond the end.
-            tail = _cube_above(z, last) * (end - at) - _cube_above(z, end) * (last - at)
-            bent = _cube_above(z, at) - tail / (end - last)
-            columns.append(bent / (end - knots[0]) ** 2)
-    return np.stack(columns, axis=1)
+            tail = cubes[-2] * (end - at) - cubes[-1] * (last - at)
+            columns.append((cube - tail / (end - last)) / (end - knots[0]) ** 2)
+    return np.stack(columns).T
 
 
-def _cube_above(z: Floats, at: float) -> Floats:
-    return np.clip(z - at, 0.0, None) ** 3
-
-
+@keep_with_tally
 def fit_in_the_large(t: Tally) -> LogOdds | None:
     """The intercept beside a slope of 1 that is not estimated; None where one outcome is missing.
 
@@ -489,22 +576,24 @@ def fit_in_the_large(t: Tally) -> LogOdds | None:
     array([[2., 0.],
            [0., 0.]])
     """
-    if not 0 < t.total < t.n:
+    rounding = WEIGHT_SUM_ROUNDING * t.n
+    if not rounding < t.total < t.n - rounding:
         return None
-    z = logit(t.score)
-    count = np.asarray(t.count, dtype=np.float64)
-    positives = float(t.n - t.total)
+    rows = LogitRows.of(t)
     a, information = 0.0, 0.0
-    for _ in range(MOST_PASSES):
-        p = 1 / (1 + np.exp(-np.clip(a + z, -700, 700)))
-        information = float(np.dot(count, p * (1 - p)))
-        step = LONGEST_STEP * float(np.sign(positives - np.dot(count, p)))
-        if information > 0:
-            step = (positives - float(np.dot(count, p))) / information
-        step = min(max(step, -LONGEST_STEP), LONGEST_STEP)
-        a += step
-        if abs(step) <= STEP_GOAL * max(1.0, abs(a)):
-            break
+    for some in (rows.join_runs(), rows):
+        positives = some.positive.sum()
+        for _ in range(MOST_PASSES):
+            p = convert_log_odds(a + some.z)
+            missing = float(positives - np.dot(some.count, p))
+            information = float(np.dot(some.count, p * (1 - p)))
+            step = LONGEST_STEP * float(np.sign(missing))
+            if information > 0:
+                step = missing / information
+            step = min(max(step, -LONGEST_STEP), LONGEST_STEP)
+            a += step
+            if abs(step) <= STEP_GOAL * max(1.0, abs(a)):
+                break
     return LogOdds(
         knots=(),
         coefficients=np.array([a, 1.0]),

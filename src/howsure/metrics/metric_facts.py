@@ -57,7 +57,9 @@ def metric(
         def measure(*arguments: Any, **options: Any) -> object:
             if arguments and isinstance(arguments[0], Tally) and not options:
                 return f(*arguments)  # the way inside, where metrics are called often
-            arguments, options = to_metric_arguments(f.__name__, takes, arguments, options)
+            arguments, options = to_metric_arguments(
+                f.__name__, takes, arguments, options, ranks=rank_only
+            )
             return f(*arguments, **options)
 
         for name, value in facts.items():
@@ -68,7 +70,12 @@ def metric(
 
 
 def to_metric_arguments(
-    name: str, takes: str, arguments: tuple[Any, ...], options: dict[str, Any]
+    name: str,
+    takes: str,
+    arguments: tuple[Any, ...],
+    options: dict[str, Any],
+    *,
+    ranks: bool,
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """What a metric is called with: a tally or predictions first, bins as a binning.
 
@@ -92,10 +99,8 @@ def to_metric_arguments(
         from howsure.predictions import Predictions  # a metric of a tally does without
 
         if isinstance(first, Predictions):
-            columns = Outcomes(
-                first.confidence, correct=first.correct, weight=first.weight, group=first.group
-            )
-            return (columns.tally(), *rest), options
+            score = first.score if ranks else first.confidence
+            return (Outcomes.of(first, score).tally(), *rest), options
     dimensions = _count_dimensions(first)
     if dimensions is not None and dimensions > 1:
         needs = "a tally" if takes == "tally" else "predictions"

@@ -14,7 +14,7 @@ from howsure._core.indices import count_values
 from howsure.metrics.metric_facts import OutcomesWithMetric, metric
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.predictions import Predictions, needs_predictions
-from howsure.tallies.tally import Blocks, Counts, Tally, is_tally, needs_zero_one
+from howsure.tallies.tally import Blocks, Counts, Tally, is_tally, needs_grades
 
 __all__ = ["accuracy", "brier", "nll", "ranked_probability_score", "skill", "top_k_accuracy"]
 
@@ -93,7 +93,7 @@ def _mark_top_k(preds: Predictions, k: int = 5) -> OutcomesWithMetric:
 )
 def accuracy(preds: Predictions | Tally) -> float:
     r"""The share of right answers, :math:`\frac1n \sum_i 1[\hat y_i = y_i]`, of predictions or of a
-    tally.
+    tally; the mean grade of graded answers, whose loss is 1 − grade.
 
     Ties in the argmax go to the smaller class number. Range [0, 1], 1 is perfect. Ding et al. 2019.
 
@@ -101,10 +101,12 @@ def accuracy(preds: Predictions | Tally) -> float:
     0.5
     """
     if is_tally(preds):
-        needs_zero_one(preds, "accuracy")
+        needs_grades(preds, "accuracy")
         # Sums of weights are rounded, so that nothing right may come out below nothing.
         return max(0.0, float((preds.n - preds.total) / preds.n))
     needs_predictions(preds, "accuracy")
+    if preds.graded:
+        return accuracy(Outcomes.of(preds).tally())
     return _average(preds.correct.astype(np.float64), preds)
 
 

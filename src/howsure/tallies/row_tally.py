@@ -10,7 +10,7 @@ import numpy as np
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure._core.indices import count_values, sum_runs
-from howsure.tallies.tally import Counts, Ideal, Tally, compute_on_read
+from howsure.tallies.tally import Counts, Ideal, RangeSums, Tally, compute_on_read
 
 
 @frozen(eq=False)
@@ -62,8 +62,18 @@ class RowTally(Tally):
         # The squares of weights of mean 1 sum up to the weights only if all of them are 1.
         return bool(np.allclose(self.weights.square, self.count, rtol=1e-12, atol=0))
 
+    @property
+    def total_square(self) -> float:
+        return float(self.square.sum())
+
     def row_claims(self) -> Floats:
         return self.claim
+
+    def between(self, cuts: Counts) -> RangeSums:
+        sums = super().between(cuts)
+        if self.zero_one:
+            return sums
+        return replace(sums, square=sum_runs(self.square, self.first_rows(cuts)))
 
 
 def as_rows(t: Tally) -> RowTally:

@@ -53,13 +53,16 @@ class Blocks:
 
 @frozen(eq=False)
 class RangeSums:
-    """Sums over the samples between two cuts, with the highest and lowest score found there."""
+    """Sums over the samples between two cuts, with the highest and lowest score found there;
+    `square` sums the squared losses where they are not 0 or 1.
+    """
 
     count: Counts
     claim: Floats
     loss: Counts
     high: Floats
     low: Floats
+    square: Floats | None = None
 
 
 @frozen(eq=False)
@@ -124,6 +127,11 @@ class Tally:
         cuts[0] = 0
         np.cumsum(self.count, out=cuts[1:])
         return cuts
+
+    @property
+    def total_square(self) -> float:
+        """Summed squared loss."""
+        return float(self.total)
 
     def row_claims(self) -> Floats:
         """The summed scores of each row."""
@@ -274,6 +282,20 @@ def needs_zero_one(t: Tally, what: str) -> None:
         )
 
 
+def needs_grades(t: Tally, what: str) -> None:
+    """Raise if `t` was made with losses that are not 1 − grade, with grades in [0, 1]."""
+    needs_tally(t, what)
+    if t.zero_one or t.ideal is None:
+        return
+    least, most = float(t.ideal.loss[0]), float(t.ideal.loss[-1])
+    if least >= 0 and most <= 1:
+        return
+    raise InputError(
+        f"{what} needs right or wrong, or losses in [0, 1], which are 1 − grade; "
+        f"this tally has a loss of {most if most > 1 else least:g}."
+    )
+
+
 def needs_whole_counts(t: Tally, what: str, instead: str) -> None:
     """Raise if weights are unequal, where samples are counted."""
     needs_tally(t, what)
@@ -284,8 +306,8 @@ def needs_whole_counts(t: Tally, what: str, instead: str) -> None:
 
 
 def needs_claims(t: Tally, what: str) -> None:
-    """Raise if scores cannot be read as the probability of being right."""
-    needs_zero_one(t, what)
+    """Raise if scores cannot be read as the probability of being right, or losses as grades."""
+    needs_grades(t, what)
     low, high = t.score_range()
     if low >= 0 and high <= 1:
         return

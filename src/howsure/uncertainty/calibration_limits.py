@@ -42,7 +42,8 @@ class BinCounts:
     """Samples, summed claims and right answers of each bin.
 
     `design` is the design effect: as many times fewer samples count. `squares` are the squared gaps
-    of single samples, summed in each bin, where they are known.
+    of single samples, summed in each bin, where they are known; `graded` the sample variances of
+    losses that are not 0 or 1.
     """
 
     count: Floats
@@ -50,6 +51,7 @@ class BinCounts:
     right: Floats
     design: float = 1.0
     squares: Floats | None = None
+    graded: Floats | None = None
 
     @cached_property
     def share(self) -> Floats:
@@ -77,16 +79,22 @@ class BinCounts:
 
         It is taken at the mean claim of the bin, where it is never too small.
         """
+        if self.graded is not None:  # claims say nothing about how grades vary
+            return self.graded
         mean = np.clip(self.claim / self.count, 0.0, 1.0)
         return mean * (1 - mean)
 
     @cached_property
     def shrunk_variance(self) -> Floats:
         """Variance of an outcome at the shrunk accuracy."""
+        if self.graded is not None:
+            return self.graded
         return self._shrunk_accuracy * (1 - self._shrunk_accuracy)
 
     @cached_property
     def _plain_variance(self) -> Floats:
+        if self.graded is not None:
+            return self.graded * (1 - 1 / np.maximum(self.count, 2))
         accuracy = np.clip(self.right / self.count, 0.0, 1.0)
         return accuracy * (1 - accuracy)
 
@@ -255,6 +263,8 @@ def compute_noise_floor(bins: BinCounts) -> float:
     """
     from scipy.special import gammaln, xlogy
 
+    if bins.graded is not None:
+        return HALF_NORMAL.mean * float(bins.null_error.sum())
     n = bins.size
     p = np.clip(bins.claim / bins.count, 0.0, 1.0)
     v = np.minimum(np.floor(n * p) + 1, n)

@@ -15,7 +15,7 @@ from howsure._core.indices import count_values, repeat_values, sum_runs
 from howsure.metrics.binary import positive_outcomes
 from howsure.metrics.class_calibration import logit
 from howsure.predictions import Outcomes, Predictions
-from howsure.tallies.tally import Tally, needs_claims
+from howsure.tallies.tally import Tally, needs_claims, needs_zero_one
 from howsure.uncertainty.means import UNSAFE_BELOW_GROUPS, estimate_freedom, student_quantile
 
 __all__ = ["CalibrationTest", "calibration_test"]
@@ -98,6 +98,7 @@ def calibration_test(
     else:
         source = positive_outcomes(data, positive)
     t = source.tally() if isinstance(source, Outcomes) else source
+    needs_zero_one(t, "calibration_test")
     needs_claims(t, "calibration_test")
     if not t.equal_weights:
         raise InputError(

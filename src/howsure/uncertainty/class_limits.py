@@ -17,6 +17,7 @@ from howsure.metrics.class_calibration import (
     calibration_in_the_large,
     calibration_intercept,
     calibration_slope,
+    convert_log_odds,
     fit_flexible,
     fit_in_the_large,
     fit_log_odds,
@@ -214,15 +215,10 @@ def build_flexible_curve(source: Tally | Outcomes, level: float) -> Curve | None
     reach = student_quantile(inf, half) * errors
     return Curve(
         x=x,
-        y=_convert_log_odds(middle),
+        y=convert_log_odds(middle),
         weight=np.full(len(x), nan),
         threshold=x,
-        low=_convert_log_odds(middle - reach),
-        high=_convert_log_odds(middle + reach),
+        low=convert_log_odds(middle - reach),
+        high=convert_log_odds(middle + reach),
         labels=("predicted probability", "observed share"),
     )
-
-
-def _convert_log_odds(z: Floats) -> Floats:
-    """Probabilities of log odds; the clip keeps the exponential finite."""
-    return 1 / (1 + np.exp(-np.clip(z, -700, 700)))

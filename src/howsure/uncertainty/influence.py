@@ -291,6 +291,8 @@ def compute_influence(
         return RowInfluence(start=-start, slope=-slope)
     if name is mean_loss:
         return compute_error_influence(case, value)
+    if name is metrics.correctness_brier and not case.tally.zero_one:
+        return None  # the square of a grade is not between those of right and wrong
     if name in CLAIM_LOSSES:
         return case.compute_loss_influence(CLAIM_LOSSES[name], value)
     if smooth:

@@ -29,8 +29,8 @@ from howsure.uncertainty.class_limits import POSITIVE_LIMITS
 from howsure.uncertainty.limits import Interval, compute_limits, describe_infinite, refuse_limits
 from howsure.uncertainty.means import describe_few_groups, student_quantile, sum_by_unit
 from howsure.uncertainty.paired import (
+    MetricSide,
     compute_difference_limits,
-    compute_sample_influence,
     find_unseen_auroc_variance,
 )
 from howsure.uncertainty.sample_case import SampleCase
@@ -279,29 +279,52 @@ def each_paired_difference(
     >>> [round(difference, 2) for difference, _, _ in each_paired_difference([accuracy, aurc], *pair)]
     [0.0, -0.67]
     """
-    _check_level(level)
+    draws: PairDraws = {}
     differences: list[tuple[float, float, float]] = []
-    shared: tuple[DrawStack, DrawStack] | None = None  # draws of the outcomes as they are
     for metric in metrics:
-        left, of_left = _reduce_to_outcomes(metric, a)
-        right, of_right = _reduce_to_outcomes(metric, b)
-        left, right = _join_samples(left, right)
-        difference = of_left(left.tally()) - of_right(right.tally())
-        if not isfinite(difference) or not _get_fact(metric, "smooth", True):
+        sides = join_sides(metric, (a, b), level)
+        differences += measure_pairs(metric, sides, [(0, 1)], seed, draws)
+    return differences
+
+
+def pair_with_first(
+    metric: Metric, models: Sequence[Any], level: float, seed: int
+) -> list[tuple[float, float, float]]:
+    """`paired_difference` of the first model and each of the others."""
+    sides = join_sides(metric, models, level)
+    pairs = [(0, other) for other in range(1, len(sides))]
+    return measure_pairs(metric, sides, pairs, seed, {})
+
+
+PairDraws: TypeAlias = dict[tuple[int, int], tuple[DrawStack, DrawStack]]
+
+
+def measure_pairs(
+    metric: Metric,
+    sides: Sequence[MetricSide],
+    pairs: Sequence[tuple[int, int]],
+    seed: int,
+    draws: PairDraws,
+) -> list[tuple[float, float, float]]:
+    """The difference of each pair of sides with its limits; `draws` holds those of the outcomes as
+    they are, for several metrics.
+    """
+    smooth = _get_fact(metric, "smooth", True)
+    differences: list[tuple[float, float, float]] = []
+    for i, j in pairs:
+        one, two = sides[i], sides[j]
+        difference = one.value - two.value
+        if not isfinite(difference) or not smooth:
             differences.append((difference, nan, nan))
             continue
-        one, two = _pair_cases(left, right)
-        limits = compute_difference_limits((of_left, of_right), one, two, (1 - level) / 2)
+        limits = compute_difference_limits(one, two)
         if limits is None:
-            stacks = shared if of_left is metric else None
-            if stacks is None:
-                if one.few_groups:
-                    left, right = replace(left, group=None), replace(right, group=None)
-                stacks = draw_pair(left, right, seed)
-            if of_left is metric:
-                shared = stacks
-            drawn = evaluate_draws(of_left, stacks[0]) - evaluate_draws(of_right, stacks[1])
-            middle = compute_percentiles(drawn, level)
+            kept = draws if one.metric is metric else PairDraws()
+            if (i, j) not in kept:
+                kept[i, j] = draw_pair(one.case.samples, two.case.samples, seed)
+            stacks = kept[i, j]
+            drawn = evaluate_draws(one.metric, stacks[0]) - evaluate_draws(two.metric, stacks[1])
+            middle = compute_percentiles(drawn, 1 - 2 * one.half)
             limits = middle.low, middle.high
         differences.append((difference, *limits))
     return differences
@@ -316,31 +339,34 @@ def hold_same_outcomes(a: Outcomes, b: Outcomes) -> bool:
     return np.array_equal(a.loss, b.loss)
 
 
-class PairedSide(NamedTuple):
-    """One side of a pair, with the metric of its tally."""
-
-    case: SampleCase
-    metric: Metric
-
-
-def pair_sides(metric: Metric, a: Any, b: Any) -> tuple[PairedSide, PairedSide]:
-    """Both sides as cases of the same samples in the same order, each with the metric of its tally."""
-    left, of_left = _reduce_to_outcomes(metric, a)
-    right, of_right = _reduce_to_outcomes(metric, b)
-    one, two = _pair_cases(*_join_samples(left, right))
-    return PairedSide(case=one, metric=of_left), PairedSide(case=two, metric=of_right)
-
-
-def _pair_cases(a: Outcomes, b: Outcomes) -> tuple[SampleCase, SampleCase]:
-    """Both sides sample by sample; a group or weight that only one side has holds for both."""
-    group = a.group if b.group is None else b.group
-    weight = a.weight if b.weight is None else b.weight
-    cases: list[SampleCase] = []
-    for side in (a, b):
+def join_sides(metric: Metric, models: Sequence[Any], level: float) -> list[MetricSide]:
+    """Models as sides of pairs: the same samples in the same order, each with the metric of its
+    tally. A group or weight that only some have holds for all.
+    """
+    _check_level(level)
+    sides: list[tuple[Outcomes, Metric]] = []
+    group: Array | None = None
+    weight: Array | None = None
+    for data in models:
+        side, of_tally = _reduce_to_outcomes(metric, data)
+        if sides:
+            side = _join_samples(sides[0][0], side)
+        if side.group is not None:
+            if group is not None and not np.array_equal(group, side.group):
+                raise InputError(
+                    "the two sides put the same samples into different groups; give both the same group."
+                )
+            group = side.group
+        if side.weight is not None:
+            weight = side.weight
+        sides.append((side, of_tally))
+    cases: list[MetricSide] = []
+    for side, of_tally in sides:
         if side.group is not group or side.weight is not weight:
             side = replace(side, group=group, weight=weight)
-        cases.append(SampleCase.of(side, singly=True))
-    return cases[0], cases[1]
+        case = SampleCase.of(side, singly=True)
+        cases.append(MetricSide(case=case, metric=of_tally, half=(1 - level) / 2))
+    return cases
 
 
 def _reduce_to_outcomes(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
@@ -369,8 +395,8 @@ def _reduce_to_outcomes(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
     return Outcomes(*data), metric
 
 
-def _join_samples(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
-    """The same samples in the same order."""
+def _join_samples(a: Outcomes, b: Outcomes) -> Outcomes:
+    """The samples of b in the order of a, which are the same."""
     if a.id is not None and b.id is not None:
         first, second = _sort_ids(a.id, "the first"), _sort_ids(b.id, "the second")
         if not np.array_equal(a.id, b.id):
@@ -389,11 +415,7 @@ def _join_samples(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
         raise InputError(
             f"{len(a):,} samples against {len(b):,}; a paired difference needs the same samples. Give ids."
         )
-    if a.group is not None and b.group is not None and not np.array_equal(a.group, b.group):
-        raise InputError(
-            "the two sides put the same samples into different groups; give both the same group."
-        )
-    return a, b
+    return b
 
 
 def _sort_ids(ids: Array, side: str) -> Array:
@@ -446,12 +468,14 @@ def all_differences(
     if len(models) < 2:
         raise InputError(f"{len(models)} model; a comparison needs at least two.")
     pairs = list(combinations(range(len(models)), 2))
-    own = [each_paired_difference([metric], models[i], models[j], level, seed)[0] for i, j in pairs]
+    draws: PairDraws = {}
+    sides = join_sides(metric, models, level)
+    own = measure_pairs(metric, sides, pairs, seed, draws)
     # Pairs of models whose numbers are both finite; of others nothing tells how they vary.
     finite = [k for k, (difference, _, _) in enumerate(own) if isfinite(difference)]
     known = sorted({model for k in finite for model in pairs[k]})
     clear = [False] * len(pairs)
-    spread = measure_spread(metric, [models[i] for i in known]) if known else None
+    spread = measure_spread(metric, [sides[i] for i in known]) if known else None
     if spread is not None:
         values = np.array([own[k][0] for k in finite])
         places = [(known.index(pairs[k][0]), known.index(pairs[k][1])) for k in finite]
@@ -459,10 +483,9 @@ def all_differences(
         for k, far in zip(finite, beyond, strict=True):
             clear[k] = far and (own[k][1] > 0 or own[k][2] < 0)
     else:
-        strict = 1 - (1 - level) / len(pairs)
-        for k in finite:
-            i, j = pairs[k]
-            _, low, high = each_paired_difference([metric], models[i], models[j], strict, seed)[0]
+        strict = join_sides(metric, models, 1 - (1 - level) / len(pairs))
+        shared_out = measure_pairs(metric, strict, [pairs[k] for k in finite], seed, draws)
+        for k, (_, low, high) in zip(finite, shared_out, strict=True):
             clear[k] = (low > 0 or high < 0) and (own[k][1] > 0 or own[k][2] < 0)
     return [
         PairDifference(first=i, second=j, difference=difference, low=low, high=high, clear=is_clear)
@@ -481,18 +504,16 @@ class ModelSpread(NamedTuple):
     extra: float  # variance that a few errors leave unseen
 
 
-def measure_spread(metric: Metric, models: Sequence[Any]) -> ModelSpread | None:
+def measure_spread(metric: Metric, sides: Sequence[MetricSide]) -> ModelSpread | None:
     """How the numbers of all models vary together; None where the influence of single samples on
     the metric is not known.
     """
-    sides = [pair_sides(metric, models[0], other)[1] for other in models]
     units = sides[0].case.units
     sums: list[Floats] = []
-    for case, number in sides:
-        influence = compute_sample_influence(number, case)
-        if influence is None:
+    for side in sides:
+        if side.influence is None:
             return None
-        sums.append(sum_by_unit(influence, units))
+        sums.append(sum_by_unit(side.influence, units))
     together = np.stack(sums)
     wider = 1.0
     if units.group is not None:
@@ -525,9 +546,13 @@ def find_beyond_equal(
         return [False] * len(pairs)
     # Models that are equal but for noise: how large is the largest difference between two?
     x = np.random.default_rng(seed).standard_normal((MAX_T_DRAWS, len(covariance))) @ root.T
-    largest = np.zeros(MAX_T_DRAWS)
+    x = np.ascontiguousarray(x.T)
+    largest, apart = np.zeros(MAX_T_DRAWS), np.empty(MAX_T_DRAWS)
     for a, b, e in zip(i[varies], j[varies], error[varies], strict=True):
-        largest = np.maximum(largest, np.abs(x[:, a] - x[:, b]) / e)
+        np.subtract(x[a], x[b], out=apart)
+        np.abs(apart, out=apart)
+        apart /= e
+        np.maximum(largest, apart, out=largest)
     unseen = np.sqrt(error**2 * (1 + 4 / (spread.errors + 1)) + spread.extra)
     limit = spread.wider * float(np.quantile(largest, level)) * unseen
     known = varies & np.isfinite(difference)

@@ -68,6 +68,7 @@ from howsure.uncertainty.sample_case import SampleCase
 LimitsOrReason: TypeAlias = "Limits | str"  # or why there are none
 
 OTHER_LOSS = "this number has limits for right and wrong only, not for other losses"
+SINGLE_GRADES = "limits of graded answers need single ones, and a tally holds none"
 ONE_SAMPLE = "one sample does not tell how much samples differ"
 FIRST_POSITIVES = "all positives come first, so nothing tells how far the truth is"
 
@@ -134,15 +135,22 @@ class LimitsTask:
         """The design effect of a number with this influence."""
         return self.case.compute_design(lambda: influence, self.half)
 
-    def sample(self, influence: Influence, *, right_counts: bool = False) -> NumberSample:
-        """The number in effective samples; `k` counts right answers where those are sought."""
+    def sample(
+        self, influence: Influence, *, right_counts: bool = False, area: bool = False
+    ) -> NumberSample:
+        """The number in effective samples; `k` counts right answers where those are sought. Areas
+        under risk curves keep their counts beside the design effect of clusters.
+        """
         ranks = self.case.runs
         design = self.case.compute_design(lambda: self.case.spread_over_rows(influence), self.half)
         k = ranks.k
         if right_counts:
             k = ranks.m
         squares = influence.sum_squares(ranks)
-        return NumberSample(value=self.value, n=ranks.n, k=k, squares=squares).divide(design)
+        number = NumberSample(value=self.value, n=ranks.n, k=k, squares=squares)
+        if area and self.case.groups is not None:
+            return replace(number, design=design)
+        return number.divide(design)
 
 
 def compute_limits(
@@ -247,7 +255,7 @@ def _limit_area(task: LimitsTask, kind: AreaKind) -> LimitsOrReason:
     influence = kind.influence(task.case.runs)  # all three variants of the AURC vary alike
     if not task.case.tally.zero_one:
         return _limit_losses(task, task.case.spread_over_rows(influence), kind.rank_weight)
-    return compute_gamma_limits(task.sample(influence), kind.error, task.half)
+    return compute_gamma_limits(task.sample(influence, area=True), kind.error, task.half)
 
 
 def _limit_losses(
@@ -282,7 +290,7 @@ def _limit_e_aurc(task: LimitsTask) -> LimitsOrReason:
     if not task.case.tally.zero_one:
         return OTHER_LOSS
     influence = compute_e_aurc_influence(task.case.runs)
-    return compute_excess_limits(task.sample(influence), task.half)
+    return compute_excess_limits(task.sample(influence, area=True), task.half)
 
 
 def _limit_auroc(task: LimitsTask) -> LimitsOrReason:
@@ -308,7 +316,9 @@ def _limit_aupr(task: LimitsTask) -> LimitsOrReason:
 # ---- recipes: shares and cuts
 
 
-def _limit_accuracy(task: LimitsTask) -> Limits:
+def _limit_accuracy(task: LimitsTask) -> LimitsOrReason:
+    if not task.case.tally.zero_one:
+        return _limit_mean_grade(task)
     return _limit_share_right(task.case, task.value, task.half)
 
 
@@ -320,6 +330,28 @@ def _limit_share_right(case: SampleCase, value: float, half: float) -> Limits:
         return float(low), float(high)
     most_wrong = find_deciding_high(case, influence, 1 - value, half)
     return min(float(low), 1 - most_wrong), float(high)
+
+
+def _limit_mean_grade(task: LimitsTask) -> LimitsOrReason:
+    """Either end allows for one answer with the grade 0 or 1 that was not seen, the more so the less
+    the grades differ.
+    """
+    case, value = task.case, task.value
+    if case.n < 2:
+        return ONE_SAMPLE
+    influence = compute_error_influence(case, 1 - value)
+    design = task.compute_design(influence)
+    squares, cubes = case.sum_squares(influence) / design, case.sum_cubes(influence) / design
+    extreme = 1 / (1 + squares)
+    limit = partial(
+        compute_mean_limits,
+        squares=squares,
+        n=case.n / design,
+        half=task.half,
+        unseen=UnseenDeviation(mean=extreme, square=extreme),
+    )
+    worst, best = limit(1 - value, cubes=cubes)[1], limit(value, cubes=-cubes)[1]
+    return max(0.0, 1 - worst), min(1.0, best)
 
 
 def _limit_optimal_aurc(task: LimitsTask) -> LimitsOrReason:
@@ -407,6 +439,9 @@ def _limit_claim_loss(
     case, loss = task.case, CLAIM_LOSSES[task.metric]
     if case.n < 2:
         return ONE_SAMPLE
+    if not case.tally.zero_one:
+        limits = _limit_graded_mean(task, loss)
+        return limits if isinstance(limits, str) else (max(low, limits[0]), min(high, limits[1]))
     squares = cubes = 0.0
     sizes = np.zeros(3)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -436,6 +471,18 @@ def _limit_claim_loss(
     if rare is not None:
         limits = cover_both_limits(limits, rare)
     return max(low, limits[0]), min(high, limits[1])
+
+
+def _limit_graded_mean(task: LimitsTask, loss: ClaimLoss) -> LimitsOrReason:
+    """Limits of the same mean where answers are graded."""
+    if task.metric is not metrics.correctness_brier:
+        return _limit_losses(task, task.case.compute_loss_influence(loss, task.value))
+    # The squared distance to a grade is not between those to right and wrong: a loss of its own.
+    o = task.case.outcomes
+    if o is None:
+        return SINGLE_GRADES
+    case = SampleCase.of(replace(o, loss=task.case.square_gaps))
+    return _limit_losses(replace(task, case=case), compute_error_influence(case, task.value))
 
 
 def _sum_powers(count: Floats, size: Floats) -> Floats:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from howsure._core.checks import Array, Floats, Ints
+from howsure._core.checks import Array, Bools, Floats, Ints
 from howsure._core.frozen import frozen
 from howsure._core.indices import count_values
 
@@ -152,7 +152,7 @@ class Units:
             return self.n
         return int(self.group.max()) + 1
 
-    def total(self, values: Floats) -> float:
+    def total(self, values: Floats | Bools) -> float:
         """The weighted sum over all samples."""
         if self.weight is None:
             return float(values.sum())

@@ -5,14 +5,15 @@ metric.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from math import inf, isfinite, nan, sqrt
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from howsure import metrics
-from howsure._core.checks import Floats
+from howsure._core.checks import Bools, Floats
+from howsure._core.frozen import frozen
 from howsure.binning import Binning
 from howsure.metrics.metric_facts import Metric, get_arguments, get_options, unwrap_metric
 from howsure.metrics.proper_scores import mean_loss
@@ -78,7 +79,10 @@ def correlate_influences(a: Floats, b: Floats, units: Units) -> float:
     """Correlation of the influences of both sides, over groups where there are some; 0 where
     undefined.
     """
-    one, two = sum_by_unit(a, units), sum_by_unit(b, units)
+    return _correlate(sum_by_unit(a, units), sum_by_unit(b, units))
+
+
+def _correlate(one: Floats, two: Floats) -> float:
     size = sqrt(float(one @ one) * float(two @ two))
     if size <= 0:
         return 0.0
@@ -107,34 +111,72 @@ def find_unseen_auroc_variance(errors: float) -> float:
 # ---- both sides
 
 
-class MetricSide(NamedTuple):
-    """A metric on one side of a pair: the samples, its value, and its limits where it has some."""
+@frozen(eq=False)
+class MetricSide:
+    """A metric on one side of a pair; `half` is the probability of missing at either end.
+
+    What pairs ask of a side is made once, for a model may stand in many pairs.
+    """
 
     case: SampleCase
     metric: Metric
-    value: float
-    limits: Limits | None
+    half: float
+
+    @cached_property
+    def value(self) -> float:
+        """The number."""
+        return self.metric(self.case.tally)
+
+    @cached_property
+    def limits(self) -> Limits | None:
+        """Its limits, where it has some."""
+        limits = compute_limits(self.metric, self.case, self.half, self.value)
+        if limits is None or limits.why is not None:
+            return None
+        return limits.low, limits.high
 
     def require_limits(self) -> Limits:
         """The limits of a metric that always has some."""
         assert self.limits is not None
         return self.limits
 
-    def compute_influence(self) -> Floats:
-        """The influence of each sample, for a metric whose influence is known."""
-        influence = compute_sample_influence(self.metric, self.case)
-        assert influence is not None
-        return influence
+    @cached_property
+    def wrong(self) -> Bools:
+        """Which samples are wrong."""
+        return self.case.losses != 0
+
+    @cached_property
+    def influence(self) -> Floats | None:
+        """The influence of each sample; None where it is not known."""
+        if not self.case.tally.zero_one and unwrap_metric(self.metric) is metrics.correctness_brier:
+            return self.case.square_gaps - self.value
+        influence = compute_influence(self.metric, self.case, self.value, smooth=True)
+        if influence is None:
+            return None
+        return self.case.spread_over_samples(influence)
+
+    @cached_property
+    def gap(self) -> tuple[float, Floats]:
+        """A calibration error without its noise, within its limits, and its influence by unit."""
+        kind = GAP_KINDS[unwrap_metric(self.metric)]
+        bins: Binning = get_options(self.metric).get("bins", kind.bins)
+        low, high = self.require_limits()
+        counts = self.case.count_in_bins(bins, kind.sign, self.half)
+        influence = self.case.spread_over_samples(self.case.compute_gap_influence(bins, kind.sign))
+        fair = min(high, max(low, subtract_noise(counts, kind.part)))
+        return fair, sum_by_unit(influence, self.case.units)
 
 
 class SamplePair(NamedTuple):
-    """The same metric on both sides of the same samples; `half` is the probability of missing at
-    either end.
-    """
+    """The same metric on both sides of the same samples."""
 
     a: MetricSide
     b: MetricSide
-    half: float
+
+    @property
+    def half(self) -> float:
+        """The probability of missing at either end."""
+        return self.a.half
 
     @property
     def difference(self) -> float:
@@ -146,10 +188,12 @@ class SamplePair(NamedTuple):
         """Weights and groups, which both sides share."""
         return self.a.case.units
 
-    def count_errors(self) -> float:
-        """Samples that are wrong on either side."""
-        wrong = (self.a.case.losses != 0) | (self.b.case.losses != 0)
-        return self.units.total(wrong.astype(np.float64))
+    def get_influences(self) -> tuple[Floats, Floats]:
+        """Those of both sides, for a metric whose influence is known."""
+        one, two = self.a.influence, self.b.influence
+        assert one is not None
+        assert two is not None
+        return one, two
 
     def combine(self, rho: float) -> Limits:
         """The limits of both sides combined, with this correlation."""
@@ -162,44 +206,27 @@ class SamplePair(NamedTuple):
         )
 
 
-def compute_sample_influence(metric: Metric, case: SampleCase) -> Floats | None:
-    """The influence of each sample on a metric; None where it is not known."""
-    influence = compute_influence(metric, case, metric(case.tally), smooth=True)
-    if influence is None:
-        return None
-    return case.spread_over_samples(influence)
-
-
-def compute_difference_limits(
-    metrics_of_sides: tuple[Metric, Metric], a: SampleCase, b: SampleCase, half: float
-) -> Limits | None:
-    """Limits of metric(a) − metric(b), the same metric on both sides; None where there is no
-    recipe, nan twice where a side has no limits to combine.
+def compute_difference_limits(a: MetricSide, b: MetricSide) -> Limits | None:
+    """Limits of the number of a minus that of b, the same metric on both sides; None where there is
+    no recipe, nan twice where a side has no limits to combine.
     """
-    metric, other = metrics_of_sides
-    recipe = PAIRED.get(unwrap_metric(metric))
-    if recipe is None or get_arguments(metric):
+    recipe = PAIRED.get(unwrap_metric(a.metric))
+    if recipe is None or get_arguments(a.metric):
         return None
-    value, other_value = metric(a.tally), other(b.tally)
-    if not (isfinite(value) and isfinite(other_value)) or a.n < 2 or a.units.many < 2:
+    if not (isfinite(a.value) and isfinite(b.value)) or a.case.n < 2 or a.case.units.many < 2:
         return None
-    sides: list[MetricSide] = []
-    for of_side, case, at in ((metric, a, value), (other, b, other_value)):
-        limits = compute_limits(of_side, case, half)
-        known = None
-        if limits is not None and limits.why is None:
-            known = (limits.low, limits.high)
-        # Only the influences of a ranking tell how a difference varies without the limits of a side.
-        if known is None and recipe in (_limit_gaps, _limit_independent):
-            return nan, nan
-        sides.append(MetricSide(case=case, metric=of_side, value=at, limits=known))
-    return recipe(SamplePair(a=sides[0], b=sides[1], half=half))
+    # Only the influences of a ranking tell how a difference varies without the limits of a side.
+    if recipe in (_limit_gaps, _limit_independent) and (a.limits is None or b.limits is None):
+        return nan, nan
+    return recipe(SamplePair(a=a, b=b))
 
 
 # ---- recipes
 
 
 def _limit_accuracy(pair: SamplePair) -> Limits:
+    if not (pair.a.case.tally.zero_one and pair.b.case.tally.zero_one):
+        return _limit_mean(pair)
     units = pair.units
     d = pair.b.case.losses - pair.a.case.losses
     design = 1.0
@@ -221,7 +248,8 @@ def _limit_ranking(pair: SamplePair, *, unseen: float = 0.0) -> Limits:
     """The limits that hold both Student's limits of the difference of influences and those combined
     from both sides.
     """
-    one, two = pair.a.compute_influence(), pair.b.compute_influence()
+    one, two = pair.get_influences()
+    errors = pair.units.total(pair.a.wrong | pair.b.wrong)
     extra = 0.0
     if pair.a.metric is metrics.auroc:
         extra = find_unseen_auroc_variance(min(pair.a.case.ranks.k, pair.b.case.ranks.k))
@@ -230,7 +258,7 @@ def _limit_ranking(pair: SamplePair, *, unseen: float = 0.0) -> Limits:
         one - two,
         pair.units,
         half=pair.half,
-        errors=pair.count_errors(),
+        errors=errors,
         unseen=unseen,
         extra=extra,
     )
@@ -240,8 +268,10 @@ def _limit_ranking(pair: SamplePair, *, unseen: float = 0.0) -> Limits:
 
 
 def _limit_mean(pair: SamplePair) -> Limits:
-    apart = pair.a.compute_influence() - pair.b.compute_influence()
-    return limit_student_difference(pair.difference, apart, pair.units, half=pair.half, errors=inf)
+    one, two = pair.get_influences()
+    return limit_student_difference(
+        pair.difference, one - two, pair.units, half=pair.half, errors=inf
+    )
 
 
 def _limit_independent(pair: SamplePair) -> Limits:
@@ -258,22 +288,13 @@ def _limit_gaps(pair: SamplePair) -> Limits:
     The limits of either side allow for a gap that is all noise, so honest claims are not worse than
     a constant one.
     """
-    kind = GAP_KINDS[unwrap_metric(pair.a.metric)]
-    bins: Binning = get_options(pair.a.metric).get("bins", kind.bins)
-    fair: list[float] = []
-    influences: list[Floats] = []
-    for side in (pair.a, pair.b):
-        low, high = side.require_limits()
-        counts = side.case.count_in_bins(bins, kind.sign, pair.half)
-        fair.append(min(high, max(low, subtract_noise(counts, kind.part))))
-        influence = side.case.compute_gap_influence(bins, kind.sign)
-        influences.append(side.case.spread_over_samples(influence))
+    (fair, one), (other_fair, two) = pair.a.gap, pair.b.gap
     low, high = combine_limits(
-        fair[0],
+        fair,
         pair.a.require_limits(),
-        b=fair[1],
+        b=other_fair,
         b_limits=pair.b.require_limits(),
-        rho=max(0.0, correlate_influences(influences[0], influences[1], pair.units)),
+        rho=max(0.0, _correlate(one, two)),
     )
     return min(low, pair.difference), max(high, pair.difference)
 

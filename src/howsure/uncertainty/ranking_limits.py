@@ -71,6 +71,7 @@ class NumberSample:
     n: float
     k: float
     squares: float
+    design: float = 1.0  # of clusters, where the counts are not divided by it
 
     @property
     def m(self) -> float:
@@ -79,7 +80,9 @@ class NumberSample:
 
     def divide(self, design: float) -> NumberSample:
         """As if there were `design` times fewer samples."""
-        return replace(self, n=self.n / design, k=self.k / design, squares=self.squares / design)
+        return replace(
+            self, n=self.n / design, k=self.k / design, squares=self.squares / design, design=1.0
+        )
 
 
 def gamma_quantile(mean: float, variance: float, at: float) -> float:
@@ -98,8 +101,11 @@ def _find_high(s: NumberSample, k: float, error: UnseenError, half: float) -> fl
     mean, square = error.moments_beside(k)
     mean += 2 * s.n * s.value / (k + 1)
     square += 2 * s.squares / (k + 1)
-    high = gamma_quantile(s.value + mean / s.n, (s.squares + square) / s.n**2, 1 - half)
-    return min(error.top, high)
+    # An unseen error comes with others of its cluster, which are about as many as the root of the
+    # design effect.
+    mean *= sqrt(s.design)
+    variance = (s.squares * s.design + square * s.design**1.5) / s.n**2
+    return min(error.top, gamma_quantile(s.value + mean / s.n, variance, 1 - half))
 
 
 def compute_rare_sum_limits(s: NumberSample, error: UnseenError, half: float) -> Limits:
@@ -109,7 +115,7 @@ def compute_rare_sum_limits(s: NumberSample, error: UnseenError, half: float) ->
     >>> compute_rare_sum_limits(nothing, UnseenError(1.0, 1.0, top=inf), 0.025)[1] * 100 > 3
     True
     """
-    low = gamma_quantile(s.value, s.squares / s.n**2, half)
+    low = gamma_quantile(s.value, s.squares * s.design / s.n**2, half)
     return low, _find_high(s, s.k, error, half)
 
 
@@ -124,8 +130,8 @@ def compute_gamma_limits(s: NumberSample, error: UnseenError, half: float) -> Li
     """
     low, high = compute_rare_sum_limits(s, error, half)
     if s.m < s.k:
-        missing = replace(s, value=error.top - s.value)
-        most_missing = _find_high(missing, s.m, replace(error, beside=None), half)
+        missing = replace(s, value=error.top - s.value).divide(s.design)
+        most_missing = _find_high(missing, missing.m, replace(error, beside=None), half)
         low = min(low, error.top - most_missing)
     return max(0.0, low), high
 
@@ -134,6 +140,7 @@ def compute_excess_limits(s: NumberSample, half: float) -> Limits:
     """E-AURC; with few right answers each of them may weigh up to ln(n/(m+1))."""
     low, high = compute_rare_sum_limits(s, AREA_ERROR, half)
     if s.m < s.k:
+        s = s.divide(s.design)
         a = log(s.n / (s.m + 1))
         high = max(high, _find_high(s, s.m, UnseenError(mean=a, square=a * a + 1), half))
     return max(0.0, low), high

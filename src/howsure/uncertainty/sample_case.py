@@ -14,7 +14,7 @@ import numpy as np
 from howsure._core.checks import Floats, Ints
 from howsure._core.frozen import frozen
 from howsure._core.indices import count_values, sum_runs
-from howsure.binning import Binning, sum_bins
+from howsure.binning import Binning, compute_grade_variance, find_cuts, sum_bins
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.row_tally import RowTally, as_rows
 from howsure.tallies.tally import Tally, is_tally
@@ -85,11 +85,16 @@ class SampleCase:
         """Samples."""
         return float(self.tally.n)
 
+    @property
+    def samples(self) -> Outcomes:
+        """The outcomes of a case that keeps them."""
+        assert self.outcomes is not None
+        return self.outcomes
+
     @cached_property
     def units(self) -> Units:
         """Weights and groups of single samples."""
-        assert self.outcomes is not None
-        return Units.of(len(self.outcomes), self.outcomes.weight, self.outcomes.group)
+        return Units.of(len(self.samples), self.samples.weight, self.samples.group)
 
     @property
     def groups(self) -> int | None:
@@ -138,17 +143,21 @@ class SampleCase:
     @cached_property
     def _sample_rows(self) -> Ints:
         """The row of each sample."""
-        assert self.outcomes is not None
-        score = self.outcomes.score.astype(np.float64) + 0.0
+        score = self.samples.score.astype(np.float64) + 0.0
         return len(self.rows.score) - np.searchsorted(self.rows.score[::-1], score, side="right")
 
     @cached_property
     def losses(self) -> Floats:
         """The loss of each sample."""
+        if self.samples.loss is None:
+            return (~self.samples.right).astype(np.float64)
+        return self.samples.loss.astype(np.float64)
+
+    @property
+    def square_gaps(self) -> Floats:
+        """The squared distance of claim and grade of each sample."""
         assert self.outcomes is not None
-        if self.outcomes.loss is None:
-            return (~self.outcomes.right).astype(np.float64)
-        return self.outcomes.loss.astype(np.float64)
+        return (self.outcomes.score.astype(np.float64) - 1 + self.losses) ** 2
 
     # ---- influences: of rows, of samples, and their sums
 
@@ -304,13 +313,16 @@ class SampleCase:
         """Sums in bins, with the design effect of gaps that count with this sign."""
         plain = self._sum_in_bins(bins).counts
         design = self.compute_design(lambda: self.compute_gap_influence(bins, sign), half)
-        return BinCounts(count=plain.count, claim=plain.claim, right=plain.right, design=design)
+        return replace(plain, design=design)
 
     def sum_gap_squares(self, bins: Binning) -> Floats:
-        """Squared gaps of single samples, summed in each bin; a loss counts as that share of a
-        wrong answer.
-        """
+        """Squared gaps of single samples, summed in each bin."""
         low = self._sum_in_bins(bins).low
+        if not self.tally.zero_one:
+            r = self.rows
+            off = r.score - 1
+            each = off * off * r.count + 2 * off * r.loss + r.square
+            return sum_runs(each, r.first_rows(find_cuts(bins, r)))
         total = np.zeros(len(low))
         for score, count, loss in self.tally.pieces():
             off = score - 1
@@ -326,7 +338,11 @@ class SampleCase:
         count = np.asarray(sums.count, dtype=np.float64)
         claim = np.asarray(sums.claim, dtype=np.float64)
         loss = np.asarray(sums.loss, dtype=np.float64)
-        return BinSums(counts=BinCounts(count=count, claim=claim, right=count - loss), low=sums.low)
+        graded = None
+        if sums.square is not None:
+            graded = compute_grade_variance(count, loss, sums.square)
+        counts = BinCounts(count=count, claim=claim, right=count - loss, graded=graded)
+        return BinSums(counts=counts, low=sums.low)
 
     def mark_accepted(self, end: float) -> Floats:
         """1 for the rows down to a cut, 0 below."""
