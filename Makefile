@@ -19,8 +19,12 @@ REPORT = report --skip-covered --skip-empty --sort=cover
 
 .PHONY: demo test soak test-all test-long check bench app docs changelog release-files release-check lock fixtures clean
 
-demo: $(VENV)/$(STAMP)
-	$(VENV)/bin/howsure demo
+# The core alone, without the developers' tools.
+demo:
+	@echo "Installing howsure's core into .venv-demo (numpy, scipy and what prints; a few seconds) …"
+	@test -d .venv-demo || $(PYTHON) -m venv .venv-demo
+	@.venv-demo/bin/pip install $(PIP_FLAGS) .
+	@.venv-demo/bin/howsure demo
 
 test: export COVERAGE_FILE = .coverage.core
 test: $(VENV)/$(STAMP)

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 NEEDS = {
     "src/howsure/integrations/lightning.py": "lightning",
     "src/howsure/integrations/torchmetrics.py": "torchmetrics",
+    "src/howsure/serving/web.py": "starlette",
     "src/howsure/sklearn.py": "sklearn",
     "src/howsure/torch": "torch",
     "tests/integrations/ddp_worker.py": "lightning",

@@ -15,6 +15,7 @@ from howsure import Predictions, losses, scores
 
 good = hs.tally([0.9, 0.6], correct=[1, 0])
 loss = hs.tally([0.9, 0.6], loss=[0.1, 0.2])
+costs = hs.tally([0.9, 0.6], loss=[0.1, 2.0])
 high = hs.tally([3.0, 0.6], correct=[1, 0])
 negative = hs.tally([-0.1, 0.6], correct=[1, 0])
 dice = hs.dice_tally([0.9], [1], [1])
@@ -223,7 +224,7 @@ CASES: dict[str, list[tuple[Callable[[], Any], str]]] = {
         (
             lambda: Predictions.from_confidence([0.9, 1.2], [1, 0]),
             "confidence[1] is 1.2; a confidence lies in [0, 1]. Repair or leave out such rows "
-            "(--drop-outside). For any other score use tally(score, correct=...).",
+            "(--drop-outside). A score that is no probability: --name score=… (Predictions.from_score).",
         ),
         (
             lambda: Predictions.from_confidence([90, 0.5, 80], [1, 0, 1]),
@@ -454,7 +455,7 @@ CLAIMS += ["signed_calibration_error", "correctness_brier", "correctness_nll"]
 for name in CLAIMS:
     metric = getattr(hs, name)
     CASES[name] = [
-        (lambda metric=metric: metric(loss), LOSS),
+        (lambda metric=metric: metric(costs), "needs right or wrong, or losses in [0, 1]"),
         (lambda metric=metric: metric(high), f"needs scores in [0, 1], this tally has 3. {RANGE}"),
         (
             lambda metric=metric: metric(negative),

@@ -114,6 +114,7 @@ _NAMES = {
     "predictions.predictions": ["Predictions"],
     "report.evaluation": ["evaluate"],
     "report.report": ["Report"],
+    "report.summary": ["Summary"],
     "report.estimation": ["Estimate", "estimate"],
     "report.monitoring": ["Monitor", "monitor"],
     "_core.saving": ["load", "save"],
@@ -125,6 +126,7 @@ _MODULES = [
     "bounds",
     "calibrators",
     "curves",
+    "figures",
     "formats",
     "losses",
     "metrics",
@@ -146,6 +148,7 @@ if TYPE_CHECKING:
         bounds,
         calibrators,
         curves,
+        figures,
         formats,
         losses,
         metrics,
@@ -173,6 +176,7 @@ if TYPE_CHECKING:
     from howsure.report.evaluation import evaluate
     from howsure.report.monitoring import Monitor, monitor
     from howsure.report.report import Report
+    from howsure.report.summary import Summary
     from howsure.scale import evaluate_files
     from howsure.tallies.building import SetTally, dice_tally, set_tally, tally
     from howsure.tallies.tally import Tally

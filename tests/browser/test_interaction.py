@@ -129,7 +129,8 @@ def test_a_value_stands_under_the_pointer_and_by_keys(show: Any, html: str) -> N
 def test_a_touch_shows_a_value_too(show: Any, html: str) -> None:
     p = show(html=html, width=390)
     where = p.script(
-        "const e = document.querySelector('[data-picture=roc]'); e.scrollIntoView({block: 'center'});"
+        "const e = document.querySelector('[data-picture=roc]'); e.closest('section').querySelector('.fold').click();"
+        "e.scrollIntoView({block: 'center'});"
         "const b = e.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2]"
     )
     point = [{"x": where[0], "y": where[1]}]

@@ -171,7 +171,9 @@ def test_another_kind_of_numbers_is_not_decided(policy: Callable, val: Path) -> 
     (val / "sure.jsonl").write_text('{"confidence": 0.99}\n')
     ran = policy("decide", "policy.json", "sure.jsonl")
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert "hold confidence ('confidence'); the policy was fitted on logits" in ran.err
+    assert (
+        "hold confidence ('confidence'); the policy or calibrator was fitted on logits" in ran.err
+    )
 
 
 def test_decide_arrays_to_standard_output(policy: Callable, val: Path) -> None:
@@ -363,3 +365,46 @@ def test_crossed_segments_at_once(
         2,
         "howsure: --together is about segments; say --by.",
     )
+
+
+def test_suggestions_for_the_deferred(howsure: Callable, val: Path) -> None:
+    rule = ("v.npz", "--split", "val", "--risk", "0.02", "--suggest", "0.95")
+    ran = howsure("threshold", *rule, "-o", "p.json")
+    assert ran.code == 0
+    assert "among the suggestions in 95 % of the deferred, on average; " in ran.out.replace(
+        "\n", " "
+    )
+    # The threshold rests on one half of the 1,600 labels.
+    assert "of 800 samples" in ran.out
+    assert howsure("decide", "p.json", "new.jsonl", "-o", "d.jsonl").code == 0
+    lines = [json.loads(line) for line in (val / "d.jsonl").read_text().splitlines()]
+    assert {"accept", "defer"} == {line["decision"] for line in lines}
+    for line in lines:
+        assert ("suggestions" in line) == (line["decision"] == "defer")
+        assert line.get("suggestions") is None or line["prediction"] in line["suggestions"]
+    said = json.loads(howsure("threshold", *rule, "--json").out)
+    validate(said, "plan")
+    assert said["suggestions"]["level"] == 0.95
+    refused = howsure("threshold", *rule, "--online", "o.json")
+    assert refused.code == 2
+    assert "an online policy moves it" in refused.err
+
+
+def test_suggestions_need_every_class(howsure: Callable, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("confidence,correct\n" + "0.9,1\n0.4,0\n" * 50)
+    ran = howsure("threshold", "t.csv", "--accuracy", "0.9", "--suggest", "0.95")
+    assert ran.code == 2
+    assert "only the top label is known, too little for --suggest" in ran.err
+
+
+def test_few_missed_positives(howsure: Callable, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.4, 2.0, 2000).round(4)
+    y = (rng.random(2000) < p).astype(int)
+    rows = "".join(f"{a:.4f},{b}\n" for a, b in zip(p, y, strict=True))
+    (tmp_path / "t.csv").write_text("prob_1,label\n" + rows)
+    ran = howsure("threshold", "t.csv", "--risk", "0.1", "--max-missed", "0.3")
+    assert ran.code == 0
+    assert "0.3 of the positives passed as negative" in ran.out.replace("\n", " ")
+    assert "expected" not in ran.out
+    assert howsure("threshold", "t.csv", "--accuracy", "0.9", "--max-missed", "0.3").code == 2

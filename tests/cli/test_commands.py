@@ -226,6 +226,9 @@ def test_help_is_short_and_lists_reading_options_last(command: str, howsure: Cal
             "--answers",
             "--ensemble",
             "--parts",
+            "--where",
+            "--question",
+            "--tolerance",
             *(["--labels", "--join"] if "--join" in names else []),
         ]
 

@@ -35,3 +35,20 @@ def test_a_file_that_does_not_exist(howsure: Callable) -> None:
     ran = howsure("doctor", "not_there.npz")
     assert ran.code == 2
     assert "not_there.npz does not exist" in ran.out
+
+
+def test_unused_columns_with_telling_names_are_listed_with_their_option(
+    howsure: Callable, tmp_path: Path
+) -> None:
+    text = "confidence,correct,freq,w,patient_id\n0.9,1,3,1.5,a\n0.6,0,2,1.0,b\n0.7,1,1,1.0,c\n"
+    (tmp_path / "a.csv").write_text(text)
+    options = {"freq": "count=freq", "w": "weight=w", "patient_id": "group=patient_id"}
+    ran = howsure("doctor", "a.csv")
+    assert ran.code == 0
+    for name, option in options.items():
+        assert f"not used: '{name}'; --name {option} uses it" in ran.out
+        assert howsure("evaluate", "a.csv", "--name", option, "-q").code == 0
+    (row,) = json.loads(howsure("doctor", "a.csv", "--json").out)
+    assert row["unused"] == {name: f"--name {option}" for name, option in options.items()}
+    (tmp_path / "b.csv").write_text("confidence,correct\n0.9,1\n0.6,0\n")
+    assert "not used" not in howsure("doctor", "b.csv").out

@@ -78,7 +78,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 COMMANDS = {
-    "--help": (["--help"], {*NEVER, *SCIPY, *MODELS, *STREAMS, "rich"}),
+    "--help": (["--help"], {*NEVER, *SCIPY, *MODELS, *STREAMS, "rich", "numpy"}),
     "evaluate --help": (["evaluate", "--help"], {*NEVER, *SCIPY, *MODELS, *STREAMS, "rich"}),
     "doctor": (["doctor", "a.npz"], {*NEVER, *SCIPY, *MODELS, *STREAMS}),
     "decide": (

@@ -46,6 +46,14 @@ def masks() -> hs.Report:
     return hs.evaluate(preds, loss="dice")
 
 
+@pytest.fixture(scope="module")
+def pixels() -> hs.Report:
+    rng = np.random.default_rng(2)
+    labels = rng.integers(0, 2, 400)
+    preds = hs.Predictions.from_logits(np.eye(2)[labels] + rng.standard_normal((400, 2)), labels)
+    return hs.evaluate(preds, loss="dice-pixels")
+
+
 def test_names_and_titles_are_unique() -> None:
     assert (
         len({item.name for item in CATALOGUE})
@@ -73,9 +81,9 @@ def test_it_has_a_place_and_a_meaning(item: CatalogueItem) -> None:
 
 @each
 def test_it_is_in_reports_of_every_form(
-    item: CatalogueItem, report: hs.Report, tags: hs.Report, masks: hs.Report
+    item: CatalogueItem, report: hs.Report, tags: hs.Report, masks: hs.Report, pixels: hs.Report
 ) -> None:
-    report = {"labels": tags, "images": masks}.get(item.needs, report)
+    report = {"labels": tags, "images": masks, "pixels": pixels}.get(item.needs, report)
     assert item.name in report.data["metrics"]
     title = re.sub(r"\s+", " ", item.title)
     for form in (

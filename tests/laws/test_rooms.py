@@ -6,7 +6,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "howsure"
 RENDERERS = SOURCE / "report" / "render"
-DRAW = {"svg", "pictures", "curve_pictures", "figure"}  # the others write words
+DRAW = {"svg", "pictures", "curve_pictures", "figure", "paper_figure"}  # the others write words
 ARITHMETIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Pow)
 WRITE_SHARES = {"format_percent", "format_points", "format_level", "format_percent_range"}
 COUNT_ROWS = {

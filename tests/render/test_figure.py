@@ -79,7 +79,7 @@ def test_curves_are_overlaid_with_a_legend(report: dict[str, Any], ax: Any) -> N
 
 
 def test_a_report_has_a_figure(report: dict[str, Any]) -> None:
-    assert len(Report(report).figure().axes) == 4
+    assert len(Report(report).figure().axes) == 5  # the histogram has two panels
     plt.close("all")
 
 

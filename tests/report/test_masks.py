@@ -159,7 +159,7 @@ def test_rows_without_images_are_refused() -> None:
     preds = hs.Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1])
     with pytest.raises(hs.InputError, match="an image is a group of pixels"):
         hs.evaluate(preds, loss="dice")
-    with pytest.raises(hs.InputError, match="'dice'"):
+    with pytest.raises(hs.InputError, match="top-5, dice, dice-pixels"):
         hs.evaluate(preds, loss="iou")
 
 

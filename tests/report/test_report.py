@@ -259,7 +259,7 @@ def test_a_tally_is_evaluated_like_its_samples() -> None:
 
 def test_a_tally_knows_no_classes_columns_or_grades() -> None:
     t = hs.tally([0.9, 0.8], correct=[1, 0])
-    with pytest.raises(hs.InputError, match="a tally knows scores"):
+    with pytest.raises(hs.InputError, match="a tally or a summary knows"):
         hs.evaluate(t, by="site")
     with pytest.raises(hs.InputError, match="loss"):
         hs.evaluate(hs.tally([0.9, 0.8], loss=[0.3, 0.5]))

@@ -35,6 +35,7 @@ KEY_VARIABLE = "HOWSURE_KEY"  # of the environment, with a secret
 SIGNATURE_PREFIX = "hmac-sha256:"
 SAVED_FILE_BYTES = 1 << 28  # of a file: a matrix of 1,000 classes takes 20 MB
 SAVABLE = {
+    "Asked": "howsure.predictions.read_options",
     "Basis": "howsure.policies",
     "Beta": "howsure.calibrators",
     "Cascade": "howsure.policies",
@@ -56,6 +57,7 @@ SAVABLE = {
     "ReadOptions": "howsure.predictions.read_options",
     "SecondOpinion": "howsure.calibrators",
     "StructuredScaling": "howsure.calibrators",
+    "Suggestions": "howsure.policies",
     "Temperature": "howsure.calibrators",
     "VectorScaling": "howsure.calibrators",
 }

@@ -111,8 +111,10 @@ def loads(text: str | bytes) -> Plain:
         raise InputError("the JSON is nested too deeply") from None
     except UnicodeDecodeError:
         raise InputError("this is not JSON: it is not UTF-8") from None
-    except json.JSONDecodeError as e:
-        raise InputError(f"this is not JSON: {e}") from None
+    except InputError:
+        raise
+    except ValueError as e:  # also a whole number with more digits than Python converts
+        raise InputError(f"this is not JSON: {str(e).partition(';')[0]}") from None
 
 
 def _has_infinity(value: Plain) -> bool:

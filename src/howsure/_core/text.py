@@ -14,9 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from math import floor, log10
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 
 # Categories of Unicode: controls, marks of direction, halves of characters, ends of lines.
 HIDDEN_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -144,6 +147,8 @@ def is_count(text: str) -> bool:
 
 def make_text_array(texts: Sequence[str]) -> NDArray[np.str_] | NDArray[np.object_]:
     """A text array, of fixed width where that is not wasteful."""
+    import numpy as np
+
     longest = max(map(len, texts), default=0)
     if longest <= SHORT_LETTERS:
         return np.array(texts, dtype=np.str_)

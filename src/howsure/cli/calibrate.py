@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
@@ -13,20 +13,26 @@ from howsure._core import strict_json
 from howsure._core.checks import InputError
 from howsure.cli.common import (
     ReadingCommand,
+    add_figure_option,
     add_interval_options,
     add_label_options,
     add_reading_options,
-    find_writer,
+    check_ending,
     format_reading_call,
     get_command_line,
+    has_figures,
     note,
     read_files,
+    record_reading,
+    remember_receipt,
     say,
     show_spinner,
+    write_targets,
 )
 from howsure.cli.input_output import InputPath, OutputPath
 
 if TYPE_CHECKING:
+    from howsure.calibrators import Identity
     from howsure.predictions import Predictions
     from howsure.predictions.read_options import ReadOptions
     from howsure.report.calibration_report import CalibrationReport
@@ -50,11 +56,11 @@ CHOICE_CRITERIA = ["nll", "ece", "aece", "aurc"]
 
 
 @click.command(cls=ReadingCommand)
+@click.argument("file", required=False, type=InputPath())
 @click.option(
     "--fit",
     "fit",
     multiple=True,
-    required=True,
     type=InputPath(),
     help="Validation data; repeatable.",
 )
@@ -79,6 +85,13 @@ CHOICE_CRITERIA = ["nll", "ece", "aece", "aurc"]
     help="What --method all minimises; nll unless told otherwise.",
 )
 @click.option(
+    "--objective",
+    type=click.Choice(["averaged", "per_pass"]),
+    default="averaged",
+    show_default=True,
+    help="Of --method temperature with --mc: the loss of the mean over passes, or of each pass (Laves' code).",
+)
+@click.option(
     "--folds",
     type=int,
     default=5,
@@ -98,15 +111,18 @@ CHOICE_CRITERIA = ["nll", "ece", "aece", "aurc"]
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@add_figure_option
 @add_reading_options
 @add_label_options
 @add_interval_options
 def command(
+    file: str | None,
     fit: Sequence[str],
     on: Sequence[str],
     on_split: str | None,
     method: str,
     criterion: str | None,
+    objective: Literal["averaged", "per_pass"],
     folds: int,
     others: Sequence[str],
     out: str | None,
@@ -120,10 +136,12 @@ def command(
     """Correct the confidence: fit on validation data, judge on test data.
 
     All calibrators are tried on folds of the validation data, and doing nothing wins unless a gain is real. The test
-    data are only used to show before and after.
+    data are only used to show before and after. Of a FILE whose splits are exactly val and test, val is fitted on and
+    test judged on.
 
     \b
     Examples:
+      howsure calibrate both.npz --html after.html
       howsure calibrate --fit val.npz --on test.npz -o calibrator.json
       howsure calibrate --fit both.npz --split val --on-split test --method temperature --html after.html
       howsure calibrate --fit val.npz --on test.npz --with other_val.npz --with other_test.npz -o opinion.json
@@ -133,7 +151,15 @@ def command(
 
     # What cannot be written is refused before anything is fitted.
     if html:
-        find_writer(html)
+        check_ending(html, [".html"], "pages")
+    if file is not None:
+        if fit:
+            raise InputError("FILE and --fit both name data to fit on; give one of them.")
+        fit = (file,)
+        if options.split is None and on_split is None and not on:
+            options, on_split = choose_splits(file, options)
+    if not fit:
+        raise InputError("say what to fit on: howsure calibrate FILE, or --fit VAL --on TEST.")
     if not on and on_split is None:
         raise InputError(
             "say what to judge on: --on TEST, or --on-split test for another split of the same file."
@@ -173,14 +199,26 @@ def command(
     else:
         with show_spinner("fitting"):
             report = calibration_report(
-                val, test, method, criterion=metric, folds=folds, level=level, seed=seed
+                val,
+                test,
+                method,
+                criterion=metric,
+                objective=objective,
+                folds=folds,
+                level=level,
+                seed=seed,
             )
     if out:
         from howsure._core.saving import save
 
-        save(report.calibrator, out)
+        # Every kind of calibrator is a frozen record with `fitted`.
+        calibrator = cast("Identity", report.calibrator)
+        if calibrator.fitted is not None:
+            read = record_reading(options, val)
+            calibrator = replace(calibrator, fitted=replace(calibrator.fitted, read=read))
+        save(calibrator, out)
         note(f"wrote {out}", quiet)
-    if html:
+    if html or has_figures():
         page = build_page(report, test, level=level, seed=seed)
         provenance = page.data["provenance"]
         provenance["reading"] = format_reading_call(test_files, test_options)
@@ -193,14 +231,23 @@ def command(
                 "sha256": provenance["inputs"][0].get("sha256", ""),
             },
         ]
-        page.to_html(html)
-        note(f"wrote {html}", quiet)
+        write_targets(page, [html] if html else [], quiet)
     if as_json:
         click.echo(strict_json.dump_line(report.to_dict()))
     elif not quiet:
         from howsure.report.render.report_sheet import build_calibration_sheet
 
         say(build_calibration_sheet(report.to_dict()))
+
+
+def choose_splits(file: str, options: ReadOptions) -> tuple[ReadOptions, str | None]:
+    """`val` to fit on and `test` to judge on, where a file has exactly these."""
+    from howsure.formats.diagnosis import describe
+
+    if set(describe(file, format=options.format).splits) != {"val", "test"}:
+        return options, None
+    remember_receipt(f"{Path(file).name}: split val fitted on, split test judged on")
+    return replace(options, split="val"), "test"
 
 
 def build_page(report: CalibrationReport, test: Predictions, *, level: float, seed: int) -> Report:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
@@ -25,11 +26,15 @@ from howsure.cli.common import (
     show_spinner,
 )
 from howsure.cli.input_output import InputPath, OutputPath
+from howsure.cli.questions import list_questions
 
 if TYPE_CHECKING:
     from howsure.predictions.read_options import ReadOptions
     from howsure.report.gate import Verdict
     from howsure.report.report_types import ReportData
+
+
+CHANGED_EXIT_CODE = 3  # a policy is about another model or other questions
 
 
 class CheckCommand(ReadingCommand):
@@ -64,6 +69,11 @@ class CheckCommand(ReadingCommand):
     type=InputPath(),
     help="Predictions of the same samples: must not be worse beyond chance.",
 )
+@click.option(
+    "--policy",
+    type=InputPath(exists=True, dir_okay=False),
+    help="Is the guarantee of this policy still supported by these labels?",
+)
 @click.option("--point", is_flag=True, help="Compare values instead of limits; guarantees nothing.")
 @click.option("--junit", type=OutputPath(), help="Write the verdicts as JUnit XML.")
 @click.option(
@@ -83,6 +93,7 @@ def command(
     requirements: Sequence[str],
     baseline: str | None,
     against: str | None,
+    policy: str | None,
     point: bool,
     junit: str | None,
     github: bool,
@@ -102,23 +113,37 @@ def command(
     --baseline compares accuracy, AURC and ECE with a report on other samples, --against with another model on the
     same ones (joined by ids). An equally good model fails either in 5 % of cases at most (1 - level).
 
+    --policy fails where these labels contradict a guarantee; an intact one fails in at most 5 % of cases (delta).
+    Exit 3 where a decision model or its questions are not those of the policy.
+
     \b
     Examples:
       howsure check test.npz --require 'ece<=0.05' --require 'coverage_at_risk(0.01)>=0.8'
       howsure check test.npz --baseline main.json --junit verdicts.xml
       howsure check new.npz --against old.npz
+      howsure check log2.jsonl --policy policy.json --labels truth2.csv
     """
     from howsure.report.gate import check, parse_requirement
 
     # A mistake in a limit is told before a large file is read.
     limits = [parse_requirement(text) for text in requirements]
     old = None if baseline is None else read_baseline(baseline)
-    preds = read_files(files, options)
-    other = None if against is None else read_files([against], options)
-    with show_spinner("measuring"):
-        verdicts = check(
-            preds, limits, baseline=old, against=other, point=point, level=level, seed=seed
-        )
+    changes: list[str] = []
+    verdicts: list[Verdict] = []
+    if policy is not None:
+        verdicts, changes = check_policy(files, policy, options)
+    if limits or old is not None or against is not None or policy is None:
+        for name in list_questions(files, options) or [None]:
+            own = replace(options, question=name)
+            preds = read_files(files, own)
+            other = None if against is None else read_files([against], own)
+            with show_spinner("measuring"):
+                found = check(
+                    preds, limits, baseline=old, against=other, point=point, level=level, seed=seed
+                )
+            if name is not None:
+                found = [replace(one, what=f"{name}: {one.what}") for one in found]
+            verdicts += found
     passed = all(v.passed for v in verdicts)
     if junit:
         write_text(junit, format_junit(verdicts))
@@ -131,7 +156,39 @@ def command(
         )
     elif not quiet:
         say(build_table(verdicts))
+    for change in changes:
+        note(f"howsure: {change}; its guarantee is not about these answers.", quiet)
+    if changes:
+        ctx.exit(CHANGED_EXIT_CODE)
     ctx.exit(0 if passed else 1)
+
+
+def check_policy(
+    files: Sequence[str], path: str, options: ReadOptions
+) -> tuple[list[Verdict], list[str]]:
+    """A verdict on each guarantee of a policy, and what is not as it was made for."""
+    from howsure.cli.questions import load_fixed_policy, read_for_policy
+    from howsure.policies.policy_check import check_guarantees
+    from howsure.report.gate import Verdict
+
+    policy = load_fixed_policy(path)
+    preds = read_for_policy(files, policy, options)
+    changes: list[str] = []
+    now = None if preds.receipt is None else preds.receipt.asked
+    if policy.asked is not None and now is not None:
+        changes = policy.asked.list_changes(now)
+    verdicts: list[Verdict] = []
+    for one in check_guarantees(policy, preds):
+        verdict = Verdict(
+            what=f"{one.name}: risk of {one.n:,} accepted {one.unit} ≤ {one.risk:g}",
+            value=one.wrong / one.n if one.n else None,
+            compared=one.low if one.n else None,
+            limit=one.risk,
+            passed=one.supported,
+            note=one.note,
+        )
+        verdicts.append(verdict)
+    return verdicts, changes
 
 
 def read_baseline(path: str) -> ReportData:

@@ -6,20 +6,23 @@ import shlex
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from howsure._core.checks import InputError
+from howsure._core.errors import InputError
 from howsure._core.text import listener, make_printable, make_printable_lines, shorten
-from howsure.cli.input_output import InputPath, OutputPath, PathCommand
+from howsure.cli.input_output import FigurePath, InputPath, OutputPath, PathCommand
 
 if TYPE_CHECKING:
+    from howsure.calibrators import Calibrator
     from howsure.predictions import Predictions
     from howsure.predictions.read_options import Answers, NoAnswer, ReadOptions, Several
+    from howsure.report.render.pictures import Picture
     from howsure.report.report import Report
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,17 +40,24 @@ READING_OPTIONS = (
     "sums_to_one",
     "answers",
     "several",
+    "where",
+    "question",
+    "tolerance",
 )
 # Of mallopt(3): two parameters, and the largest threshold that it takes.
 TRIM_THRESHOLD, MMAP_THRESHOLD, LARGEST_MMAP_THRESHOLD = -1, -3, 1 << 25
 MISSING_LABEL_COLUMNS, COLUMN_NAME_LETTERS = 12, 60  # listed where labels are missing
 REPORT_WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt": "to_text"}
+TABLE_WRITERS = {".tex": "to_latex", ".csv": "to_csv"}
+FIGURE_FORMATS = (".svg", ".pdf", ".png")
 PIPE_WIDTH = 110  # columns of what is printed into a file or a pipe
 FILES = click.argument("files", nargs=-1, required=True, type=InputPath(), metavar="FILE...")
 
 
 RECEIPTS = "howsure.receipts"  # in the context of a command: what files were taken for
+TOLD = "howsure.told"  # ... what was said of them
 LABELS = "howsure.labels"  # ... and the file of labels with the column to join by
+FIGURES = "howsure.figures"  # ... and the pictures to write
 
 
 class ReadingOption(click.Option):
@@ -102,13 +112,13 @@ READING_PARAMETERS = [
     click.option(
         "--split",
         cls=ReadingOption,
-        help="Which split, where a file holds several (val, test, ...).",
+        help="Which split of the file (val, test, ...).",
     ),
     click.option(
         "--mc",
         cls=ReadingOption,
         is_flag=True,
-        help="Use the Monte-Carlo or ensemble samples (mc_logits).",
+        help="Use Monte-Carlo or ensemble samples.",
     ),
     click.option(
         "--renormalise",
@@ -122,14 +132,14 @@ READING_PARAMETERS = [
         cls=ReadingOption,
         multiple=True,
         metavar="WHAT=NAME",
-        help="What the file calls differently: --name labels=target --name probs=cat,dog (or 'probs=p_*').",
+        help="What the file calls differently: labels=target, probs=cat,dog, 'probs=p_*'.",
     ),
     click.option(
         "--format",
         "format",
         cls=ReadingOption,
         metavar="TOOL",
-        help="The tool that wrote a log (lm-eval, inspect, ...).",
+        help="The tool that wrote a log.",
     ),
     click.option(
         "--percent", cls=ReadingOption, is_flag=True, help="The confidence is in percent."
@@ -141,7 +151,7 @@ READING_PARAMETERS = [
         type=click.Choice(["apart", "wrong"]),
         default="apart",
         show_default=True,
-        help="Questions without an answer: counted apart, or kept as wrong where they have a confidence.",
+        help="Questions without an answer.",
     ),
     click.option(
         "--drop-outside",
@@ -165,21 +175,40 @@ READING_PARAMETERS = [
         "--answers",
         cls=ReadingOption,
         type=click.Choice(["file", "argmax"]),
-        help="Where the file's answers are not the most probable classes: which count.",
+        help="Which count, where both differ.",
     ),
     click.option(
         "--ensemble",
         "several",
         cls=ReadingOption,
         flag_value="ensemble",
-        help="Several FILEs are members of an ensemble on the same rows.",
+        help="Several FILEs: members of an ensemble.",
     ),
     click.option(
         "--parts",
         "several",
         cls=ReadingOption,
         flag_value="parts",
-        help="Several FILEs are parts of one data set, though they look alike.",
+        help="Several FILEs: parts of one data set.",
+    ),
+    click.option(
+        "--where",
+        cls=ReadingOption,
+        multiple=True,
+        metavar="COLUMN=VALUE",
+        help="Only rows with this value, as in arm=A.",
+    ),
+    click.option(
+        "--question",
+        cls=ReadingOption,
+        metavar="NAME",
+        help="One question of a decision log.",
+    ),
+    click.option(
+        "--tolerance",
+        cls=ReadingOption,
+        type=click.IntRange(min=0),
+        help="Levels that a score may be off.",
     ),
 ]
 
@@ -204,6 +233,9 @@ def add_reading_options(f: Callable[..., Any]) -> Callable[..., Any]:
         sums_to_one: bool,
         answers: Answers | None,
         several: Several | None,
+        where: Sequence[str],
+        question: str | None,
+        tolerance: int | None,
         **others: Any,
     ) -> Any:
         from howsure.predictions.read_options import ReadOptions
@@ -221,6 +253,9 @@ def add_reading_options(f: Callable[..., Any]) -> Callable[..., Any]:
             sums_to_one=sums_to_one,
             answers=answers,
             several=several,
+            where=parse_names(where, "--where"),
+            question=question,
+            tolerance=tolerance,
         )
         return f(*args, options=options, **others)
 
@@ -243,7 +278,7 @@ def add_label_options(f: Callable[..., Any]) -> Callable[..., Any]:
             "--labels",
             cls=ReadingOption,
             type=InputPath(),
-            help="A file with the labels, where FILE has none; joined by ids.",
+            help="A file of labels, joined by ids.",
         ),
         click.option(
             "--join",
@@ -251,7 +286,7 @@ def add_label_options(f: Callable[..., Any]) -> Callable[..., Any]:
             default="id",
             show_default=True,
             metavar="COLUMN",
-            help="The column of ids, or OURS=THEIRS where --labels call it differently.",
+            help="The column of ids, or OURS=THEIRS.",
         ),
     ]
     return add_options(run, options)
@@ -263,7 +298,32 @@ def get_label_file() -> tuple[str, str] | None:
     return None if context is None else context.meta.get(LABELS)
 
 
-def add_output_options(f: F) -> F:
+def add_figure_option(f: Callable[..., Any]) -> Callable[..., Any]:
+    """--figure, which `write_figures` obeys."""
+
+    @wraps(f)
+    def run(*args: Any, figures: Sequence[str], **others: Any) -> Any:
+        chosen: list[tuple[list[str], str]] = []
+        for entry in figures:
+            name, sign, path = entry.partition("=")
+            names, path = ([name], path) if sign else ([], entry)
+            check_ending(path, FIGURE_FORMATS, "figures")
+            chosen.append((names, path))
+        click.get_current_context().meta[FIGURES] = chosen
+        return f(*args, **others)
+
+    figure = click.option(
+        "--figure",
+        "figures",
+        multiple=True,
+        type=FigurePath(),
+        metavar="[NAME=]FILE",
+        help="Write the main pictures, or the one of this name, as .svg, .pdf or .png; repeatable.",
+    )
+    return figure(run)
+
+
+def add_output_options(f: Callable[..., Any]) -> Callable[..., Any]:
     """Options that say how a result is shown."""
     options = [
         click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables."),
@@ -273,7 +333,7 @@ def add_output_options(f: F) -> F:
             "out",
             multiple=True,
             type=OutputPath(),
-            help="Also write .json, .md, .html or .txt; repeatable.",
+            help="Also write .json, .md, .html, .txt, or a table as .tex or .csv; repeatable.",
         ),
         click.option(
             "--html",
@@ -283,7 +343,7 @@ def add_output_options(f: F) -> F:
         ),
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     ]
-    return add_options(f, options)
+    return add_options(add_figure_option(f), options)
 
 
 def add_interval_options(f: F) -> F:
@@ -303,13 +363,16 @@ def add_interval_options(f: F) -> F:
     return add_options(f, options)
 
 
-def parse_names(names: Sequence[str]) -> dict[str, str]:
+def parse_names(names: Sequence[str], option: str = "--name") -> dict[str, str]:
     """`labels=target` → {"labels": "target"}."""
     table: dict[str, str] = {}
     for entry in names:
         what, sign, name = entry.partition("=")
         if not sign or not what or not name:
-            raise InputError(f"--name {entry!r} is not WHAT=NAME, as in --name labels=target.")
+            shown = "WHAT=NAME, as in --name labels=target"
+            if option != "--name":
+                shown = f"COLUMN=VALUE, as in {option} arm=A"
+            raise InputError(f"{option} {entry!r} is not {shown}.")
         table[what.strip()] = name.strip()
     return table
 
@@ -331,11 +394,19 @@ def read_files(
             options=options,
             labels=labels,
             join=join,
-            tell=lambda line: note(f"howsure: {line}", quiet),
+            tell=lambda line: tell_once(f"howsure: {line}", quiet),
         )
     if preds.receipt is not None:
         remember_receipt(str(preds.receipt))
-    if not labelled or preds.kind == "confidence" or preds.known_labels is not None:
+        truth = (preds.known_labels, preds.known_correct, preds.known_loss)
+        if labelled and preds.receipt.asked is not None and all(one is None for one in truth):
+            raise InputError(
+                Path(files[0]).name,
+                got="holds answers of a decision model and no labels",
+                need="it can be described (howsure doctor), not judged",
+                hint="give the labels with --labels FILE --join COLUMN",
+            )
+    if not labelled or not preds.vectors or preds.known_labels is not None:
         return preds
     # Name the columns that may hold the labels, or say what can be done without.
     from howsure.formats.files import list_likely_labels
@@ -358,6 +429,34 @@ def read_files(
         need=need,
         hint="Without labels howsure monitor REFERENCE NEW estimates the accuracy",
     )
+
+
+def record_reading(options: ReadOptions, preds: Predictions) -> ReadOptions:
+    """How these predictions were read, as far as others have to be read alike."""
+    if preds.receipt is None:
+        return options
+    kind = preds.receipt.kind
+    options = replace(options, kind=kind)
+    if preds.receipt.of_class_1 and preds.class_names is not None:
+        # Without labels nothing would say which class the one column is of.
+        own = {kind: preds.receipt.columns[kind][0], "classes": ",".join(preds.class_names)}
+        options = replace(options, names={**own, **options.names})
+    return options
+
+
+def get_fitted_reading(calibrator: Calibrator | None) -> ReadOptions | None:
+    """How the file was read that a calibrator was fitted on."""
+    fitted = getattr(calibrator, "fitted", None)
+    return None if fitted is None else fitted.read
+
+
+def tell_once(line: str, quiet: bool) -> None:
+    """Say what kind of log a file is; a command that reads it for each question says it once."""
+    context = click.get_current_context(silent=True)
+    told: dict[str, None] = {} if context is None else context.meta.setdefault(TOLD, {})
+    if line not in told:
+        note(line, quiet)
+    told[line] = None
 
 
 def remember_receipt(line: str) -> None:
@@ -430,10 +529,7 @@ def show_report(
     report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool, full: bool = False
 ) -> None:
     """Print a report and write it wherever it was asked for."""
-    for target in targets:
-        with show_spinner(f"writing {Path(target).name}"):
-            getattr(report, find_writer(target))(target)
-        note(f"wrote {target}", quiet)
+    write_targets(report, targets, quiet)
     if as_json:
         click.echo(report.to_json(), nl=False)
     elif not quiet:
@@ -443,27 +539,56 @@ def show_report(
         say(build_report_sheet(report.data, full=full, page=has_page))
 
 
-def list_targets(out: Sequence[str], html: str | None) -> list[str]:
+class Writable(Protocol):
+    """A result that draws pictures; it also has the writers of its files."""
+
+    def pictures(self) -> Sequence[Picture]:
+        """Every picture of its page."""
+        ...
+
+
+def write_targets(result: Writable, targets: Sequence[str], quiet: bool) -> None:
+    """Write a result into every file that was asked for, and its pictures."""
+    for target in targets:
+        with show_spinner(f"writing {Path(target).name}"):
+            writer = (REPORT_WRITERS | TABLE_WRITERS)[Path(target).suffix.lower()]
+            getattr(result, writer)(target)
+        note(f"wrote {target}", quiet)
+    figures: Sequence[tuple[list[str], str]] = click.get_current_context().meta[FIGURES]
+    if figures:
+        from howsure.report.render.paper_figure import choose_pictures, save_figure
+
+        every = result.pictures()
+        for names, path in figures:
+            save_figure(choose_pictures(every, names), path)
+            note(f"wrote {path}", quiet)
+
+
+def has_figures() -> bool:
+    """Whether the command that runs was given --figure."""
+    return bool(click.get_current_context().meta[FIGURES])
+
+
+def list_targets(out: Sequence[str], html: str | None, *, tables: bool = True) -> list[str]:
     """The files to write; what cannot be written is refused before anything is computed."""
     targets = list(out)
     if html:
         targets.append(html)
     for target in targets:
-        find_writer(target)
+        check_ending(target, [*REPORT_WRITERS, *(TABLE_WRITERS if tables else ())], "reports")
     return targets
 
 
-def find_writer(path: str) -> str:
-    """The method that writes this kind of file; raise where there is none."""
+def check_ending(path: str, endings: Sequence[str], what: str) -> None:
+    """Raise where a file of this name cannot be written."""
     suffix = Path(path).suffix.lower()
-    if suffix not in REPORT_WRITERS:
+    if suffix not in endings:
         raise InputError(
-            f"{path}: reports are written as {', '.join(REPORT_WRITERS)}; '{suffix}' is none of them."
+            f"{path}: {what} are written as {', '.join(endings)}; '{suffix}' is none of them."
         )
     parent = Path(path).absolute().parent
     if not parent.is_dir():
         raise InputError(f"{path}: the folder {parent} does not exist.")
-    return REPORT_WRITERS[suffix]
 
 
 def get_command_line() -> str:
@@ -487,10 +612,13 @@ def format_reading_call(files: Sequence[str], options: ReadOptions) -> str:
             for part, columns in options.names.items():
                 listed = columns if isinstance(columns, str) else ",".join(columns)
                 words += ["--name", f"{part}={listed}"]
+        elif field == "where":
+            for column, cell in options.where.items():
+                words += ["--where", f"{column}={cell}"]
         elif value is True:
             words.append(option)
         elif value != getattr(type(options), field):  # a field keeps its default on the class
-            words += [option, value]
+            words += [option, str(value)]
     labels = get_label_file()
     if labels is not None:
         words += ["--labels", labels[0]]

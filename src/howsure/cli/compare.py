@@ -16,13 +16,13 @@ from howsure.cli.common import (
     add_label_options,
     add_output_options,
     add_reading_options,
-    find_writer,
     get_command_line,
     list_targets,
     note,
     read_files,
     say,
     show_spinner,
+    write_targets,
 )
 from howsure.cli.input_output import InputPath
 
@@ -105,14 +105,14 @@ def command(
 
     files = list(group_files(files))
     targets = list_targets(out, html)
-    score = scores[0] if scores else "max_prob"
+    score = scores[0] if scores else None
     confidences = find_log_confidences(files, scores, options)
     if confidences:
         kinds = [f"{name} is {kind}" for name, kind in confidences.items()]
         note(f"howsure: {', '.join(kinds)}", quiet)
         models = read_each_confidence(files[0], list(confidences), options)
         # Answers without one of the confidences are left out of the comparison.
-        score, common = "max_prob", True
+        score, common = None, True
     elif len(files) == 1:
         if len(scores) < 2:
             raise InputError(
@@ -140,9 +140,7 @@ def command(
             seed=seed,
             command=get_command_line(),
         )
-    for target in targets:
-        getattr(comparison, find_writer(target))(target)
-        note(f"wrote {target}", quiet)
+    write_targets(comparison, targets, quiet)
     if as_json:
         click.echo(comparison.to_json(), nl=False)
     elif not quiet:

@@ -153,19 +153,19 @@ def command(
         alarms=alarms,
         stop_on_alarm=stop_on_alarm,
     )
-    first = _load_policy(call.policy)
-    _check_call(call, first)
-    options = _choose_options(call, first, options)
+    first = load_policy(call.policy)
+    check_call(call, first)
+    options = choose_options(call, first, options)
     online = None if isinstance(first, Policy) else Path(policy)
     # Nobody else may move a state that this run moves.
     with (
         hold_lock(online),
-        hold_lock(_as_path(drift)),
-        hold_lock(_as_path(guarantee)),
+        hold_lock(as_path(drift)),
+        hold_lock(as_path(guarantee)),
         open(alarms or os.devnull, "ab", buffering=0) as alarm_file,
     ):
         # A state is read under its lock: another run may have moved it since.
-        value = first if online is None else _load_policy(call.policy)
+        value = first if online is None else load_policy(call.policy)
         total, raised = _serve(call, value, options, alarm_file)
     deferred = total.decided - total.accepted
     summary = f"{total.decided:,} decided: {total.accepted:,} accepted, {deferred:,} deferred"
@@ -198,7 +198,7 @@ def _serve(
 
         learner = Learner(
             value,
-            _as_path(call.labels),
+            as_path(call.labels),
             lambda state: save(state, call.policy),
             on_bad=call.on_bad,
             report=note,
@@ -211,9 +211,13 @@ def _serve(
         if not told and preds.receipt is not None:
             told.append(preds.receipt.describe())
             remember_receipt(told[0])
+            now = preds.receipt.asked
+            if isinstance(value, Policy) and value.asked is not None and now is not None:
+                for change in value.asked.list_changes(now):
+                    note(f"howsure: {change}; its guarantee is not about these answers.")
         return decide(preds)
 
-    guard = _make_guard(call, stamp, alarm_file)
+    guard = make_guard(call, stamp, alarm_file)
     serving = Serving(
         on_bad=call.on_bad,
         report=note,
@@ -248,11 +252,11 @@ def _serve(
     return total, guard is not None and guard.raised
 
 
-def _as_path(name: str | None) -> Path | None:
+def as_path(name: str | None) -> Path | None:
     return None if name is None else Path(name)
 
 
-def _load_policy(path: str) -> Policy | OnlinePolicy:
+def load_policy(path: str) -> Policy | OnlinePolicy:
     from howsure._core.saving import load
     from howsure.policies.policy import Policy
 
@@ -268,7 +272,7 @@ def _load_policy(path: str) -> Policy | OnlinePolicy:
     )
 
 
-def _check_call(call: DecideCall, policy: Policy | OnlinePolicy) -> None:
+def check_call(call: DecideCall, policy: Policy | OnlinePolicy) -> None:
     """Refuse options that mean nothing together, or without another one."""
     from howsure.policies.policy import Policy
 
@@ -300,13 +304,13 @@ def _check_call(call: DecideCall, policy: Policy | OnlinePolicy) -> None:
         )
 
 
-def _choose_options(
+def choose_options(
     call: DecideCall, policy: Policy | OnlinePolicy, given: ReadOptions
 ) -> ReadOptions:
     """How the input is read: as the file that the policy was made from, unless the command line
     says otherwise.
     """
-    from howsure.policies.policy import Policy
+    from howsure.policies.policy import CASE_SCORE, Policy
     from howsure.predictions.read_options import UNLABELLED_PARTS, ReadOptions
 
     fixed = policy if isinstance(policy, Policy) else policy.policy
@@ -355,6 +359,17 @@ def _choose_options(
         score = fixed.keys[0]
         further = () if score in IMAGE_SCORES else (score,)
         options = replace(options, image_score=score, attributes=further)
+    if fixed.score == CASE_SCORE:
+        monitored = call.drift is not None or call.guarantee is not None
+        if monitored or call.resume or call.stop_on_alarm:
+            raise InputError(
+                "a case is decided as a whole: leave out --drift, --guarantee, --resume, --stop-on-alarm."
+            )
+    if fixed.asked is not None:
+        columns = list(options.attributes)
+        if len(fixed.asked.questions) > 1 and "question" not in columns and not options.question:
+            columns.append("question")
+        options = replace(options, attributes=tuple(columns))
     if policy is fixed and fixed.by == "label":
         if call.drift is not None or call.guarantee is not None:
             raise InputError(
@@ -364,15 +379,15 @@ def _choose_options(
     return options
 
 
-def _make_guard(call: DecideCall, stamp: str, alarm_file: IO[bytes]) -> AlarmGuard | None:
+def make_guard(call: DecideCall, stamp: str, alarm_file: IO[bytes]) -> AlarmGuard | None:
     if call.drift is None and call.guarantee is None:
         return None
     from howsure.serving.alarm_guard import AlarmGuard, AlarmInputs
 
     inputs = AlarmInputs(
-        drift=_as_path(call.drift),
-        guarantee=_as_path(call.guarantee),
-        labels=_as_path(call.labels) if call.guarantee else None,
+        drift=as_path(call.drift),
+        guarantee=as_path(call.guarantee),
+        labels=as_path(call.labels) if call.guarantee else None,
         bursts=call.burst is not None,
         policy=stamp,
     )

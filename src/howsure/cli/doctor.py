@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,14 +15,19 @@ from howsure._core.text import make_printable, shorten
 from howsure.cli.common import (
     FILES,
     ReadingCommand,
+    add_label_options,
     add_reading_options,
     format_reading_call,
+    get_label_file,
     say,
     show_spinner,
 )
+from howsure.cli.questions import list_questions
 
 if TYPE_CHECKING:
     from howsure.formats import Description, FileProblem, ReadOptions
+    from howsure.formats.logs.decision_survey import LogSurvey
+
 
 LISTED_ITEMS = 200  # arrays or columns in the table
 NAME_LETTERS = 200
@@ -34,6 +39,7 @@ PROBLEM_LETTERS = 2000
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing; only the exit code tells.")
 @add_reading_options
+@add_label_options
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -52,6 +58,8 @@ def command(
       howsure doctor test.npz
       howsure doctor predictions.csv --name labels=gold
     """
+    if list_questions(files, options) is not None:
+        ctx.exit(examine_logs(files, options, as_json=as_json, quiet=quiet))
     examined = [(path, *examine_file(path, options)) for path in files]
     if as_json:
         rows: list[dict[str, Any]] = []
@@ -59,16 +67,79 @@ def command(
             holds = None if description is None else asdict(description)
             told = [asdict(p) for p in problems]
             proposal = propose_command(path, problems, options)
-            rows.append({"file": path, "holds": holds, "problems": told, "proposal": proposal})
+            unused = find_unused_columns(path, problems, options)
+            rows.append(
+                {
+                    "file": path,
+                    "holds": holds,
+                    "problems": told,
+                    "proposal": proposal,
+                    "unused": unused,
+                }
+            )
         click.echo(strict_json.dump_line(rows))
     elif not quiet:
         for path, description, problems in examined:
             proposal = propose_command(path, problems, options)
-            say(build_examination(path, description, problems, proposal))
+            unused = find_unused_columns(path, problems, options)
+            say(build_examination(path, description, problems, proposal, unused))
     # The exit code says whether `howsure evaluate` would read the files.
     for _, _, problems in examined:
         if any(problem.stops for problem in problems):
             ctx.exit(2)
+
+
+def examine_logs(files: Sequence[str], options: ReadOptions, *, as_json: bool, quiet: bool) -> int:
+    """Print what logs of decision models hold; the exit code."""
+    from howsure.formats.logs.decision_survey import survey_log
+
+    surveys = [survey_log(Path(path), options, get_label_file()) for path in files]
+    if as_json:
+        rows = [{"file": f, **asdict(one)} for f, one in zip(files, surveys, strict=True)]
+        click.echo(strict_json.dump_line(rows))
+    elif not quiet:
+        for path, survey in zip(files, surveys, strict=True):
+            say(build_survey(path, survey, options))
+    stops = any(problem.stops for survey in surveys for problem in survey.problems)
+    return 2 if stops else 0
+
+
+def build_survey(path: str, survey: LogSurvey, options: ReadOptions) -> Any:
+    """A log of a decision model, for a terminal."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from howsure.report.render.text_tables import TextTable
+
+    rows: list[list[str]] = []
+    for one in survey.questions:
+        silent = [f"{one.refused:,} refused", f"{one.missing:,} missing"]
+        silent = [text for text in silent if not text.startswith("0 ")]
+        top = "none"
+        if one.top is not None:
+            top = f"{one.highest * 100:.0f} % at {one.top:g}, {one.tied * 100:.0f} % tied"
+        if one.no_confidence:
+            top = f"none for {one.no_confidence:,} of {one.answers:,}"
+        labels = "none" if one.labels is None else f"{one.labels:,}"
+        said = ", ".join([f"{one.answers:,}", *silent])
+        rows.append([shorten(one.name, NAME_LETTERS), one.type, said, labels, top])
+    head = ["question", "type", "answers", "labels", "confidence"]
+    lines: list[Any] = [
+        Text(make_printable(f"{path}  {survey.title}"), style="bold"),
+        TextTable(title="", head=head, rows=rows),
+    ]
+    for name, values in survey.found.items():
+        listed = ", ".join(shorten(value, NAME_LETTERS) for value in values[:12])
+        lines.append(Text(make_printable(f"{name}: {listed}")))
+    lines += [Text(make_printable(note)) for note in survey.notes]
+    lines.append(Text(""))
+    if not survey.problems:
+        step = f"No problems. Next: howsure evaluate {format_reading_call([path], options)}"
+        lines.append(Text(make_printable(step), style="green"))
+    for problem in survey.problems:
+        mark = "stops   " if problem.stops else "doubtful"
+        lines.append(Text(make_printable(f"{mark}  {shorten(str(problem), PROBLEM_LETTERS)}")))
+    return Group(*lines, Text(""))
 
 
 def examine_file(path: str, options: ReadOptions) -> tuple[Description | None, list[FileProblem]]:
@@ -81,6 +152,23 @@ def examine_file(path: str, options: ReadOptions) -> tuple[Description | None, l
         except InputError:
             description = None
         return description, problems(path, options=options)
+
+
+def find_unused_columns(
+    path: str, problems: Sequence[FileProblem], options: ReadOptions
+) -> dict[str, str]:
+    """Columns that play no part although their names tell something, with the option that uses them;
+    none of a log or of a file that cannot be read.
+    """
+    from howsure.formats.files import read_beginning
+    from howsure.formats.receipts import build_receipt
+
+    if any(problem.stops for problem in problems):
+        return {}
+    try:
+        return build_receipt(read_beginning(path, 1), options).unused
+    except InputError:
+        return {}
 
 
 def propose_command(path: str, problems: Sequence[FileProblem], options: ReadOptions) -> str | None:
@@ -101,6 +189,7 @@ def build_examination(
     description: Description | None,
     problems: Sequence[FileProblem],
     proposal: str | None = None,
+    unused: Mapping[str, str] | None = None,
 ) -> Any:
     """Contents and problems of a file, for a terminal."""
     from rich.console import Group
@@ -140,6 +229,9 @@ def build_examination(
         if problem.anyway:
             anyway = f"          can be evaluated anyway: {make_printable(problem.anyway)}"
             lines.append(Text(anyway, style="dim"))
+    for name, option in (unused or {}).items():
+        text = f"not used: {shorten(name, NAME_LETTERS)!r}; {option} uses it"
+        lines.append(Text(make_printable(text), style="yellow"))
     if proposal is not None:
         lines.append(Text("Best guess, which can be read; check that it is what you mean:"))
         lines.append(Text(f"  {make_printable(proposal)}", style="green"))

@@ -28,6 +28,7 @@ from howsure.cli.common import (
     add_reading_options,
     format_reading_call,
     get_command_line,
+    get_fitted_reading,
     get_label_file,
     is_quiet,
     list_targets,
@@ -41,6 +42,7 @@ from howsure.cli.common import (
 )
 from howsure.cli.input_output import InputPath, OutputPath
 from howsure.cli.main import INTERRUPTED
+from howsure.cli.questions import collect_reports, list_questions, show_questions
 
 if TYPE_CHECKING:
     from howsure._core.checks import Bools
@@ -170,7 +172,9 @@ def add_stream_options(f: Callable[..., Any]) -> Callable[..., Any]:
     "--threshold", type=float, help="The score from which on samples of a slice are accepted."
 )
 @click.option(
-    "--loss", type=click.Choice(["dice"]), help="Masks: the image as the unit, its loss 1 - Dice."
+    "--loss",
+    type=click.Choice(["top-5", "dice", "dice-pixels"]),
+    help="What counts as wrong: label not in the top 5; 1 - Dice of images, or of all pixels kept.",
 )
 @click.option(
     "--image-score",
@@ -240,6 +244,8 @@ def command(
         memory_options.append("--images")
     if get_label_file() is not None:
         memory_options.append("--labels")
+    if loss in ("top-5", "dice-pixels"):
+        memory_options.append(f"--loss {loss}")
     asked: dict[str, Any] = {
         "level": level,
         "seed": seed,
@@ -251,6 +257,18 @@ def command(
     }
     if at:
         asked["thresholds"] = at
+    questions = list_questions(files, options) or []
+    if len(questions) > 1:
+        results: dict[str, Report] = {}
+        for name in questions:
+            own = replace(options, question=name)
+            results[name] = evaluate_loaded(
+                files, scores, own, calibrator=calibrator, images=images, **asked
+            )
+            results[name].data["provenance"]["reading"] = format_reading_call(files, own)
+        reports = collect_reports(files, results)
+        show_questions(reports, as_json=as_json, targets=targets, quiet=quiet)
+        return
     if decide_streaming(files, streaming, memory_options, quiet):
         report = evaluate_stream(files, scores, streaming, options, **asked)
     else:
@@ -264,7 +282,8 @@ def command(
                 raise
             show_accuracies(e.log, level=level, seed=seed, as_json=as_json, quiet=quiet)
             return
-    report.data["provenance"]["reading"] = format_reading_call(files, options)
+    if loss != "top-5":  # no other command knows that loss
+        report.data["provenance"]["reading"] = format_reading_call(files, options)
     show_report(report, as_json=as_json, targets=targets, quiet=quiet, full=full)
     if report.data.get("streamed", {}).get("partial"):
         note("howsure: interrupted; this is the result of what was read by then.", quiet)
@@ -398,6 +417,7 @@ def evaluate_loaded(
         from howsure._core.saving import load
 
         fitted = load(calibrator)
+        options = options.read_values_like(get_fitted_reading(fitted))
     # A calibrator may need columns of its own, such as a second opinion.
     columns = (*focus.columns, *getattr(fitted, "columns", ()))
     preds = read_files(files, replace(options, attributes=columns))

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TextIO, cast
 
 import click
 
-from howsure._core.checks import InputError
+from howsure._core.errors import InputError
 from howsure._core.frozen import frozen
 
 # Characters that howsure prints itself, for encodings that lack them; any other is escaped.
@@ -58,6 +58,10 @@ class InputPath(click.Path):
 
 class OutputPath(click.Path):
     """A file that is written."""
+
+
+class FigurePath(OutputPath):
+    """A file that is written, or NAME=FILE."""
 
 
 class StatePath(OutputPath):
@@ -105,7 +109,7 @@ def list_files(parameters: Sequence[click.Parameter], values: dict[str, Any]) ->
             label = max(parameter.opts, key=len)
         for name in names:
             paths = [name]
-            if isinstance(kind, InputPath):
+            if isinstance(kind, InputPath | FigurePath):
                 paths = list_input_paths(name)
             for path in paths:
                 files.append(

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 import click
 
-from howsure._core.checks import InputError
+from howsure._core.errors import InputError
 from howsure._core.text import make_printable, make_printable_lines
 from howsure._core.version import __version__
 from howsure.cli.input_output import flush_streams, prepare_streams
@@ -33,8 +33,11 @@ COMMANDS = {
     "demo": "See howsure at work on real predictions that come with it.",
     "doctor": "What is in this file, and what is wrong with it?",
     "evaluate": "How sure is this classifier, and should you believe it?",
+    "export": "Write a policy as a program: C99, JavaScript or SQL.",
     "monitor": "Is it still as good? New data beside a labelled reference, with or without labels.",
+    "serve": "Answer requests by a saved policy, over HTTP on this machine.",
     "threshold": "Above which confidence may the model decide alone?",
+    "verify": "Is a policy as it was saved, and does its bound follow from its counts?",
 }
 LIMIT_NOT_MET, USER_MISTAKE, ALARM, OUR_BUG, INTERRUPTED = 1, 2, 3, 70, 130
 

@@ -16,18 +16,17 @@ from howsure.cli.common import (
     ReadingCommand,
     add_output_options,
     add_reading_options,
-    find_writer,
     get_command_line,
     list_targets,
-    note,
     read_files,
     say,
     show_spinner,
+    write_targets,
 )
 from howsure.cli.input_output import InputPath
+from howsure.cli.questions import load_fixed_policy
 
 if TYPE_CHECKING:
-    from howsure.policies.policy import Policy
     from howsure.predictions import Predictions, Unanswered
     from howsure.predictions.read_options import ReadOptions
 
@@ -104,7 +103,7 @@ def command(
     """
     from howsure.report.monitoring import monitor
 
-    targets = list_targets(out, html)
+    targets = list_targets(out, html, tables=False)
     past = read_files([reference], options, labelled=False)
     ids, new_options = join.partition("=")[0].strip(), options
     if labels is not None and ids != "id" and "ids" not in options.names:
@@ -122,7 +121,7 @@ def command(
         result = monitor(
             past,
             months.predictions,
-            policy=None if policy is None else _load_policy(policy),
+            policy=None if policy is None else load_fixed_policy(policy),
             labels=known,
             by=months.slices,
             reference_by=past_slices,
@@ -133,9 +132,7 @@ def command(
             files={"reference": [reference], **months.files},
             command=get_command_line(),
         )
-    for target in targets:
-        getattr(result, find_writer(target))(target)
-        note(f"wrote {target}", quiet)
+    write_targets(result, targets, quiet)
     if as_json:
         click.echo(result.to_json(), nl=False)
     elif not quiet:
@@ -143,20 +140,6 @@ def command(
 
         say(build_monitor_sheet(result.data))
     return 0 if result.passed else 1
-
-
-def _load_policy(path: str) -> Policy:
-    from howsure._core.saving import load
-    from howsure.policies.policy import Policy
-
-    value = load(path)
-    if not isinstance(value, Policy):
-        raise InputError(
-            path,
-            got=f"holds a saved {type(value).__name__}, not a policy",
-            hint="howsure threshold makes one",
-        )
-    return value
 
 
 @frozen(eq=False)

@@ -21,12 +21,20 @@ from howsure.cli.common import (
     add_label_options,
     add_options,
     add_reading_options,
+    get_fitted_reading,
     note,
     read_files,
+    record_reading,
     say,
     show_spinner,
 )
 from howsure.cli.input_output import InputPath, OutputPath
+from howsure.cli.questions import (
+    choose_case_rule,
+    list_questions,
+    prepare_questions,
+    round_down,
+)
 
 if TYPE_CHECKING:
     from howsure.policies.policy import Policy, Rest
@@ -46,6 +54,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
         number("--accuracy", help="The most coverage at this accuracy."),
         number("--coverage", help="Accept at least this share."),
         number("--risk", help="Guarantee: true risk of the accepted at most this, with probability 1 - delta."),
+        number("--max-missed", help="With --risk: positives passed as negative."),
         number("--delta", default=0.05, show_default=True, help="How often the guarantee may fail."),
         click.option("--method", type=click.Choice(METHOD_CHOICES), help=METHOD_HELP),
         click.option("--bound", type=click.Choice(LOSS_BOUNDS), help="Of losses other than right and wrong, with --risk."),
@@ -61,7 +70,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(cls=ReadingCommand)
 @FILES
 @_add_rules
-@click.option("--score", default="max_prob", show_default=True, help="Which score to threshold.")
+@click.option("--score", help="Which score to threshold [default: max_prob, or the file's].")
 @click.option(
     "--loss",
     type=click.Choice(["dice"]),
@@ -77,7 +86,16 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
     metavar="COLUMN",
     help="Own thresholds: hospital, age:40,60, crossed hospital,age:40,60, predicted (class).",
 )
-@click.option("--together", "at_once", is_flag=True, help="With --by: all guarantees hold at once.")
+@click.option(
+    "--together", "at_once", is_flag=True, help="All guarantees of segments hold at once."
+)
+@click.option(
+    "--case",
+    metavar="COLUMN",
+    help="Guarantee whole cases of several answers: a column, or record.",
+)
+@click.option("--partial", "by_answer", is_flag=True, help="With --case: single answers of a case.")
+@click.option("--digits", type=click.IntRange(0, 12), help="Decimals of a threshold, rounded up.")
 @click.option(
     "--rest",
     type=click.Choice(["defer", "common"]),
@@ -90,6 +108,12 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
     "--cluster",
     metavar="COLUMN",
     help="Rows that belong together, the unit of a guarantee [default: the column group].",
+)
+@click.option(
+    "--suggest",
+    type=float,
+    metavar="SHARE",
+    help="Lists for the deferred that hold the truth in this share (0.95); uses half of the labels.",
 )
 @click.option("--calibrator", type=InputPath(), help="Apply a saved calibrator first.")
 @click.option("--on", "on", type=InputPath(), help="Check the result on this file.")
@@ -121,10 +145,12 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @add_reading_options
 @add_label_options
 def command(
-    files: Sequence[str], score: str, loss: str | None, image_score: str | None, by: str | None,
-    at_once: bool, rest: Rest, minimum: int | None, cluster: str | None, calibrator: str | None,
-    on: str | None, on_split: str | None, out: str | None, drift: str | None, guarantee: str | None,
-    false_alarms: float, online: str | None, audit: float, as_json: bool, quiet: bool,
+    files: Sequence[str], score: str | None, loss: str | None, image_score: str | None,
+    by: str | None,
+    at_once: bool, rest: Rest, minimum: int | None, cluster: str | None, suggest: float | None,
+    calibrator: str | None, on: str | None, on_split: str | None, out: str | None,
+    drift: str | None, guarantee: str | None, false_alarms: float, online: str | None, audit: float,
+    as_json: bool, quiet: bool, case: str | None, by_answer: bool, digits: int | None,
     options: ReadOptions, **rule: Any,
 ) -> int:  # fmt: skip
     """Above which confidence may the model decide alone?
@@ -139,13 +165,14 @@ def command(
       howsure threshold val.npz --risk 0.02 --delta 0.05 -o policy.json
       howsure threshold all.npz --split val --on-split test --risk 0.02
       howsure threshold val.csv --error-cost 50 --deferral-cost 1 --expert-error 0.01
-      howsure threshold val.npz --accuracy 0.98 --by predicted
+      howsure threshold val.npz --risk 0.02 --suggest 0.95 -o policy.json
       howsure threshold val.csv --risk 0.05 --by hospital,age:40,60 --together -o policy.json
       howsure threshold tags.npz --multilabel --risk 0.05 -o policy.json
       howsure threshold scans.npz --loss dice --risk 0.15 --bound betting -o policy.json
+      howsure threshold log.jsonl --labels truth.csv --case record --risk 0.05 -o policy.json
     """
     from howsure._core.saving import load
-    from howsure.policies import label_policy
+    from howsure.policies import few_missed_policy, fit_suggestions, label_policy, split_halves
     from howsure.policies.deployment import plan
     from howsure.policies.policy import Policy
     from howsure.predictions.images import IMAGE_SCORES, images_of
@@ -160,13 +187,25 @@ def command(
         risk=rule["risk"],
     )
     choose, score, costs = _find_rule(rule, score)
+    asked = list_questions(files, options)
+    if asked is not None:
+        options, by = prepare_questions(options, asked, by, case)
+    elif case is not None:
+        cluster = case
+    if case is not None:
+        choose, score = choose_case_rule(rule, choose, by_answer)
+    elif by_answer:
+        raise InputError("--partial is about cases; say --case.")
     columns = Focus.of(None, (), loss, image_score).columns
+    if asked is not None and len(asked) > 1 and case is not None:
+        columns.append("question")
     if at_once and by is None:
         raise InputError("--together is about segments; say --by.")
     if cluster is not None:
         options = replace(options, names={**options.names, "group": cluster})
     by = _find_segments(by, options.get_column("group"), columns)
     fitted = load(calibrator) if calibrator else None
+    options = options.read_values_like(get_fitted_reading(fitted))
     # A calibrator may need columns of its own, such as a second opinion.
     options = replace(options, attributes=(*columns, *getattr(fitted, "columns", ())))
     preds = read_files(files, options)
@@ -181,32 +220,59 @@ def command(
         preds = images_of(preds, score=image_score).predictions()
         if test is not None:
             test = images_of(test, score=image_score).predictions()
+    if digits is not None:
+        preds = round_down(preds, digits)
     if rule["bound"] is not None and not preds.graded:
         raise InputError(
             "--bound is for losses in [0, 1], such as --loss dice; right and wrong are counted exactly."
         )
     with show_spinner("choosing"):
-        if options.multilabel:
+        spare: Predictions | None = None
+        if suggest is not None:
+            preds.needs_vector("--suggest")
+            preds, spare = split_halves(preds, by)
+        if rule["max_missed"] is not None:
+            if rule["risk"] is None or by is not None or costs is not None or options.multilabel:
+                raise InputError("--max-missed goes with --risk and two classes, without --by.")
+            fit = partial(
+                few_missed_policy,
+                risk=rule["risk"],
+                max_missed=rule["max_missed"],
+                delta=rule["delta"],
+                score=score or preds.score_name,
+            )
+        elif options.multilabel:
             _check_multilabel(rule, extras, by, costs)
             fit = partial(
-                label_policy, risk=rule["risk"], delta=rule["delta"], method=rule["method"]
+                label_policy,
+                risk=rule["risk"],
+                delta=rule["delta"],
+                method=rule["method"],
+                score=score or preds.score_name,
             )
         else:
             fit = partial(
                 Policy.fit,
                 choose=choose,
+                score=score,
                 by=by,
                 together=at_once,
                 rest=rest,
                 costs=costs,
                 minimum=minimum,
             )
-        policy = fit(preds, score=score, calibrator=fitted, source=_name_source(files))
+        policy = fit(preds, calibrator=fitted, source=_name_source(files))
+        if preds.receipt is not None:
+            policy = replace(policy, asked=preds.receipt.asked)
         if loss is not None:
             keys = (image_score or IMAGE_SCORES[0],)
             policy = replace(policy, by="image", keys=keys, thresholds=(policy.threshold,))
+        if suggest is not None and spare is not None:
+            policy = fit_suggestions(policy, spare, suggest)
         data = plan(policy, choose, preds, test=test)
-    policy = replace(policy, read=_remember_reading(options, preds))
+        if rule["max_missed"] is not None:
+            data["expected"] = None  # that of another rule, which knows no positives
+    policy = replace(policy, read=record_reading(options, preds))
     _write_states(policy, preds, out, extras, quiet)
     if as_json:
         click.echo(strict_json.dump_pretty(data), nl=False)
@@ -245,19 +311,6 @@ def _name_source(files: Sequence[str]) -> tuple[str, str]:
     return ", ".join(Path(f).name for f in files), digest
 
 
-def _remember_reading(options: ReadOptions, preds: Predictions) -> ReadOptions:
-    """How these predictions were read, as far as `decide` has to read alike."""
-    if preds.receipt is None:
-        return options
-    kind = preds.receipt.kind
-    options = replace(options, kind=kind)
-    if preds.receipt.of_class_1 and preds.class_names is not None:
-        # Without labels nothing would say which class the one column is of.
-        own = {kind: preds.receipt.columns[kind][0], "classes": ",".join(preds.class_names)}
-        options = replace(options, names={**own, **options.names})
-    return options
-
-
 @frozen
 class StateOptions:
     """What is written beside a policy: files of states, and how they are started."""
@@ -285,8 +338,8 @@ def _check_multilabel(
 
 
 def _find_rule(
-    rule: dict[str, Any], score: str
-) -> tuple[Callable[..., Any], str, list[list[float]] | None]:
+    rule: dict[str, Any], score: str | None
+) -> tuple[Callable[..., Any], str | None, list[list[float]] | None]:
     """The rule as a function of a tally, the score it goes with, and the matrix of --costs."""
     from howsure.policies import guarantee, thresholds
 

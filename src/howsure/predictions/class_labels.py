@@ -17,6 +17,7 @@ COLUMN_ALIASES = {
     "logprobs": ("logprobs", "option_logprobs"),
     "confidence": ("confidence", "conf", "max_proba", "max_prob", "scores", "score"),
     "logprob": ("logprob",),
+    "score": (),  # by name alone: a column `score` is taken for a confidence
     "samples": ("samples",),
     "labels": (
         "labels",

@@ -96,14 +96,14 @@ class Outcomes:
     ) -> Outcomes:
         """The outcomes of predictions, with their weights, ids and groups.
 
-        The score is the confidence unless given; `correct=` or `loss=` replaces right and wrong.
+        The score is `preds.score` unless given; `correct=` or `loss=` replaces right and wrong.
         Graded answers have their loss.
 
         >>> Outcomes.of(Predictions.from_probs([[0.7, 0.3]], [0], group=["a"])).group
         array(['a'], dtype='<U1')
         """
         if score is None:
-            score = preds.confidence
+            score = preds.score
         correct, loss = outcome.get("correct"), outcome.get("loss")
         if not outcome and preds.graded:
             loss = preds.loss

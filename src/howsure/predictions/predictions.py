@@ -33,8 +33,11 @@ if TYPE_CHECKING:
     from howsure.predictions.columns import RawValues, ScoreColumns
     from howsure.predictions.read_options import Receipt
 
-ValueKind = Literal["logits", "probs", "confidence"]
+ValueKind = Literal["logits", "probs", "confidence", "score"]
+VECTOR_KINDS = ("logits", "probs")  # a number for each class
 ROW_BYTES = 64  # of what stands beside the values of a sample
+SCORE_OPTION = "--name score=…"  # a reader puts in the column
+NO_CLAIM = "the score is no probability of being right"
 NO_LABELS = "these predictions have no labels. Give labels=, or estimate(reference, new) says how accurate they may be."
 
 
@@ -217,6 +220,33 @@ class Predictions:
         bad = ~((c >= 0) & (c <= 1))
         if bad.any():
             raise describe_outside(c, bad)
+        made = cls.from_score(
+            c, correct, prediction=prediction, labels=labels, k=k, loss=loss, **columns
+        )
+        return replace(made, kind="confidence")
+
+    @classmethod
+    def from_score(
+        cls,
+        score: ArrayLike,
+        correct: ArrayLike | None = None,
+        *,
+        prediction: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        k: int | None = None,
+        loss: ArrayLike | None = None,
+        **columns: Unpack[GivenColumns],
+    ) -> Predictions:
+        """Only a number is known that ranks the answers, higher = trust more: a largest logit, a
+        log-probability, a margin. It need not lie in [0, 1] and is no probability, so calibration
+        has no meaning; ranking, thresholds and decisions need none. The rest is as in
+        `from_confidence`.
+
+        >>> preds = Predictions.from_score([12.5, -3.0], [1, 0])
+        >>> preds, preds.score
+        (<Predictions: n=2, k=None, score, accuracy 0.5>, array([12.5, -3. ]))
+        """
+        c = checks.no_nan(checks.column(score, "score"), "score")
         n = len(c)
         answer = _align(prediction, "prediction", n)
         true = _align(labels, "labels", n)
@@ -227,10 +257,10 @@ class Predictions:
             right = checks.zero_one(right, "correct")
         lost = None
         if loss is not None:
-            lost = checks.same_length(checks.column(loss, "loss"), "loss", n, "confidence")
+            lost = checks.same_length(checks.column(loss, "loss"), "loss", n, "the answers")
             lost = checks.finite(lost, "loss")
         made = cls(
-            kind="confidence",
+            kind="score",
             values=c,
             k=k,
             known_labels=true,
@@ -506,10 +536,27 @@ class Predictions:
         return len(self.values) if self.values.ndim == 3 else 1
 
     @property
+    def vectors(self) -> bool:
+        """Whether there is a number for each class, not for the answer alone."""
+        return self.kind in VECTOR_KINDS
+
+    @property
+    def score_name(self) -> str:
+        """The score that ranks the answers unless another one is asked for."""
+        return "score" if self.kind == "score" else "max_prob"
+
+    @property
+    def score(self) -> Floats:
+        """What ranks the answers: the score where it is all that was given, else the confidence."""
+        if self.kind == "score":
+            return self.values.astype(np.float64)
+        return self.confidence
+
+    @property
     def labels(self) -> Array:
         """True classes."""
         if self.known_labels is None:
-            if self.kind == "confidence":
+            if not self.vectors:
                 raise InputError(_explain_top_only("labels"))
             raise InputError(NO_LABELS)
         return self.known_labels
@@ -517,7 +564,7 @@ class Predictions:
     @property
     def logits(self) -> Array:
         """Logits with shape (s, n, k), s = 1 for a single pass."""
-        if self.kind == "confidence":
+        if not self.vectors:
             raise InputError(_explain_top_only("logits"))
         if self.kind == "probs":
             raise InputError("only probabilities are known, not logits.")
@@ -534,7 +581,7 @@ class Predictions:
     @property
     def prediction(self) -> Array:
         """The answer: the most probable class, the smallest number among ties."""
-        if self.kind != "confidence":
+        if self.vectors:
             return self.columns.prediction
         if self.known_prediction is None:
             raise InputError(
@@ -545,7 +592,7 @@ class Predictions:
     @property
     def correct(self) -> Bools:
         """Whether the answer is the label."""
-        if self.kind != "confidence":
+        if self.vectors:
             return self.prediction == self.labels
         if self.graded:
             raise InputError(
@@ -582,6 +629,11 @@ class Predictions:
     @property
     def confidence(self) -> Floats:
         """Probability claimed for the answer."""
+        if self.kind == "score":
+            raise InputError(
+                f"{NO_CLAIM}; only ranking, thresholds and decisions do without. "
+                "Give a confidence in [0, 1]."
+            )
         if self.kind == "confidence":
             return self.values.astype(np.float64)
         return self.columns.max_prob
@@ -613,7 +665,7 @@ class Predictions:
 
     def needs_vector(self, what: str) -> int:
         """The number of classes; raise if only the top label is known."""
-        if self.kind == "confidence":
+        if not self.vectors:
             raise InputError(_explain_top_only(what))
         return int(self.values.shape[-1])
 
@@ -647,7 +699,7 @@ class Predictions:
         kind = self.kind
         if self.samples > 1:
             kind = f"{self.samples} samples of {self.kind}"
-        has_labels = self.kind != "confidence" and self.known_labels is not None
+        has_labels = self.vectors and self.known_labels is not None
         if has_labels or self.known_correct is not None:
             note = f"accuracy {self.correct.mean():.4g}"
         elif self.known_loss is not None:
@@ -725,7 +777,7 @@ def describe_outside(c: Array, bad: Bools) -> InputError:
         row=i,
         got=got,
         need="a confidence lies in [0, 1]",
-        hint=f"{way}. For any other score use tally(score, correct=...)",
+        hint=f"{way}. A score that is no probability: {SCORE_OPTION} (Predictions.from_score)",
     )
 
 

@@ -5,7 +5,8 @@ be passed on and stored.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field as make_field
+from dataclasses import replace
 from typing import Literal, TypeAlias, cast
 
 from howsure._core.checks import InputError
@@ -47,6 +48,9 @@ class ReadOptions:
     the values, such as `probs`: a policy stores it, so that nothing else is decided by it.
     `answers` says which count where a file's own answers are not the most probable ones. `several`
     says what several files are: parts of one data set, or members of an ensemble on the same rows.
+    `where` chooses the rows with these values of columns. Of a log of a decision model `question` is
+    the question that is read, `tolerance` how many levels a score may be off, and `case` what answers
+    belong together, "record" or a column.
 
     >>> ReadOptions(split="test", names={"probs": ["cat", "dog"]}).names
     {'probs': ('cat', 'dog')}
@@ -54,7 +58,7 @@ class ReadOptions:
 
     split: str | None = None
     mc: bool = False
-    names: Names = field(default_factory=dict[str, str])
+    names: Names = make_field(default_factory=dict[str, str])
     renormalise: bool = False
     format: str | None = None
     percent: bool = False
@@ -69,6 +73,10 @@ class ReadOptions:
     kind: str | None = None
     answers: Answers | None = None
     several: Several | None = None
+    where: Mapping[str, str] = make_field(default_factory=dict[str, str])
+    question: str | None = None
+    tolerance: int | None = None
+    case: str | None = None
 
     def __post_init__(self) -> None:
         # Lists become tuples, so that options read back from JSON equal those that were stored.
@@ -86,15 +94,33 @@ class ReadOptions:
         self.__dict__["names"] = names
         self.__dict__["beside"] = tuple(self.beside)
         self.__dict__["attributes"] = tuple(self.attributes)
+        self.__dict__["where"] = {str(name): str(value) for name, value in self.where.items()}
 
     def __hash__(self) -> int:
-        values = dict(self.__dict__, names=tuple(self.names.items()))
+        pairs = {"names": tuple(self.names.items()), "where": tuple(self.where.items())}
+        values = {**self.__dict__, **pairs}
         return hash(tuple(values.values()))
 
     def get_column(self, part: str) -> str | None:
         """The one column that was named for a part."""
         columns = self.names.get(part)
         return columns if isinstance(columns, str) else None
+
+    def read_values_like(self, stored: ReadOptions | None) -> ReadOptions:
+        """The same with what `stored` says of the values, where nothing is said here.
+
+        >>> fitted = ReadOptions(names={"probs": "p_*", "labels": "gold"}, kind="probs", percent=True)
+        >>> options = ReadOptions(names={"labels": "y"}).read_values_like(fitted)
+        >>> options.names, options.kind
+        ({'probs': 'p_*', 'labels': 'y'}, 'probs')
+        """
+        if stored is None:
+            return self
+        names: dict[str, str | Sequence[str]] = {}
+        if not set(self.names) & set(VALUE_WORDS):  # another kind by name is told apart later
+            names = {part: name for part, name in stored.names.items() if part in VALUE_NAMES}
+        fields = {name: getattr(self, name) or getattr(stored, name) for name in VALUE_OPTIONS}
+        return replace(self, names={**names, **self.names}, kind=stored.kind, **fields)
 
     def with_names(self, **columns: str) -> ReadOptions:
         """The same with these columns for some parts."""
@@ -119,14 +145,52 @@ VALUE_WORDS = {
     "mc_probs": "samples of probabilities",
     "logprobs": "log-probabilities of the options",
     "confidence": "confidence",
+    "score": "score",
     "logprob": "log-probability of the answer",
     "samples": "confidence by agreement of the samples in",
 }
+VALUE_NAMES = (*VALUE_WORDS, "classes")
+# Options that say what numbers mean; none is given by default.
+VALUE_OPTIONS = ("mc", "renormalise", "percent", "multilabel", "sums_to_one", "answers")
 VECTOR_PARTS = ("logits", "mc_logits", "probs", "mc_probs", "logprobs")
 # Beside values and truth, what changes numbers and so is always told.
 TOLD_PARTS = ("count", "weight", "group")
 LISTED_COLUMNS = 3  # of a part; of more the first and the last are told
 LISTED_UNUSED = 4
+
+
+@frozen
+class Asked:
+    """Which models answered which questions of a decision model's log: a policy holds for these.
+
+    A question has its type, the field that a gateway compares, and a hash of its text and options.
+    """
+
+    models: tuple[str, ...] = ()
+    questions: dict[str, tuple[str, ...]] = make_field(default_factory=dict[str, tuple[str, ...]])
+
+    def list_changes(self, now: Asked) -> list[str]:
+        """What is different now, in words.
+
+        >>> Asked(("m-1",)).list_changes(Asked(("m-2",)))
+        ["the model is 'm-2', the policy was made for 'm-1'"]
+        """
+        changes: list[str] = []
+        other = sorted(set(now.models) - set(self.models))
+        if self.models and other:
+            made = ", ".join(map(repr, self.models))
+            changes.append(
+                f"the model is {', '.join(map(repr, other))}, the policy was made for {made}"
+            )
+        for name, facts in now.questions.items():
+            if name not in self.questions:
+                changes.append(f"question {name!r} is new")
+            elif facts != self.questions[name]:
+                changes.append(f"question {name!r} has another type, text or options")
+        for name in self.questions:
+            if name not in now.questions:
+                changes.append(f"question {name!r} is not asked")
+        return changes
 
 
 @frozen
@@ -146,10 +210,12 @@ class Receipt:
     kind: str
     columns: dict[str, tuple[str, ...]]
     classes: int | None = None
-    unused: dict[str, str] = field(default_factory=dict[str, str])
+    unused: dict[str, str] = make_field(default_factory=dict[str, str])
     notes: tuple[str, ...] = ()
     of_class_1: bool = False  # two classes have one number, that of class 1
     multilabel: bool = False
+    asked: Asked | None = None  # of a decision model's log
+    field: bool = False  # its confidence is a field as given, not a probability of being right
 
     @property
     def right(self) -> str:
@@ -178,8 +244,12 @@ class Receipt:
                 what = "labels"
             values = f"{VALUE_WORDS[self.kind]} of {self.classes:,} {what} = "
         values += _quote_columns(self.columns.get(self.kind, ()))
-        if self.kind == "confidence":
+        if self.kind == "confidence" and self.field:
+            values += " (the field that a gateway compares)"
+        elif self.kind == "confidence":
             values += " (probability of being right)"
+        elif self.kind == "score":
+            values += " (no probability; higher = surer)"
         elif self.of_class_1:
             values += " (of class 1)"
         told = [values]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import isfinite, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from howsure import losses, metrics
 from howsure._core.checks import InputError
 from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
-from howsure.calibrators import Calibrator, Identity, SecondOpinion
+from howsure.calibrators import Calibrator, Identity, SecondOpinion, Temperature
 from howsure.calibrators.choice import (
     CALIBRATORS,
     CalibrationChange,
@@ -202,6 +203,7 @@ def calibration_report(
     method: str = "all",
     *,
     criterion: Metric | None = None,
+    objective: Literal["averaged", "per_pass"] = "averaged",
     folds: int = 5,
     level: float = 0.95,
     seed: int = 0,
@@ -209,8 +211,8 @@ def calibration_report(
     """Fit on `val`, compare before and after on `test`, and say so where calibration does harm.
 
     `method` is the name of a calibrator in `calibrators.choice.CALIBRATORS`, or "all": then
-    `choose_calibrator` chooses on `val` alone, with `criterion` and `folds`. The test set is never
-    fitted to.
+    `choose_calibrator` chooses on `val` alone, with `criterion` and `folds`. `objective` is that of
+    `Temperature.fit`, for samples. The test set is never fitted to.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -225,12 +227,17 @@ def calibration_report(
         raise InputError(
             f"there is no calibrator {method!r}; known: all, {', '.join(CALIBRATORS)}."
         )
+    if objective != "averaged" and method != "temperature":
+        raise InputError(f"objective {objective!r} is one of temperature; method is {method!r}.")
     if method == "all":
         choice = choose_calibrator(val, criterion=criterion, folds=folds, level=level, seed=seed)
         name, calibrator, candidates = choice.winner, choice.calibrator, choice.fitted
     else:
         choice, name = None, method
-        calibrator = apply_per_label(CALIBRATORS[method])(val)
+        fit = CALIBRATORS[method]
+        if objective != "averaged":
+            fit = partial(Temperature.fit, objective=objective)
+        calibrator = apply_per_label(fit)(val)
         candidates = {"none": Identity(), name: calibrator}
     after = calibrator(test)
     changes = compare_before_after(test, after, level, seed)
@@ -323,7 +330,7 @@ def opinion_report(
 
 def count_changed_answers(before: Predictions, after: Predictions) -> int:
     """How many answers a calibrator turned into others; with top labels only, none can change."""
-    if before.kind == "confidence":
+    if not before.vectors:
         return 0
     return int((before.prediction != after.prediction).sum())
 
@@ -457,7 +464,7 @@ def find_changes(before: Predictions, after: Predictions) -> list[FindingData]:
 
 def _find_higher_loss(before: Predictions, after: Predictions) -> Finding | None:
     """The loss of the corrected predictions is higher, beyond chance."""
-    if before.kind == "confidence" or after.kind == "confidence":
+    if not before.vectors or not after.vectors:
         name = "correctness_brier"
         old = (before.confidence - before.correct) ** 2
         new = (after.confidence - after.correct) ** 2
@@ -523,7 +530,7 @@ def _find_ranking_change(before: Predictions, after: Predictions) -> Finding | N
 
 def _find_changed_answers(before: Predictions, after: Predictions) -> Finding | None:
     """Answers that changed, as those of averaged samples do when they are scaled."""
-    if before.kind == "confidence" or after.kind == "confidence":
+    if not before.vectors or not after.vectors:
         return None
     n = int((before.prediction != after.prediction).sum())
     if n == 0:

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 from numpy.typing import ArrayLike
 
-from howsure import metrics, scores
+from howsure import losses, metrics, scores
 from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure.binning import equal_range
@@ -29,7 +29,9 @@ TOP_K = 5
 ENTROPY_BINS = equal_range(15)
 
 Score = str | Callable[[Predictions], ArrayLike]
-Needs = Literal["answers", "many classes", "classes", "order", "claim", "labels", "images"]
+Needs = Literal[
+    "answers", "many classes", "classes", "order", "claim", "labels", "images", "pixels"
+]
 On = Literal[
     "score",
     "uncertainty",
@@ -42,6 +44,7 @@ On = Literal[
     "exact",
     "macro",
     "images",
+    "pixels",
 ]
 
 # A terminal shows these unless asked for all.
@@ -63,6 +66,7 @@ TERMINAL_NUMBERS = (
     "macro_auroc",
     "dice_loss",
     "image_aurc",
+    "dice_pixels_aurc",
 )
 # In percent everywhere; all other numbers as they are, which is how options take them.
 PERCENT_NUMBERS = (
@@ -202,6 +206,15 @@ CATALOGUE: tuple[CatalogueItem, ...] = (
         on="images",
         measure=metrics.aurc,
     ),
+    make_item(
+        "dice_pixels_aurc",
+        title="Dice AURC of pixels",
+        says="1 − Dice of the kept pixels over all coverages",
+        place=RANK,
+        needs="pixels",
+        on="pixels",
+        metric=metrics.aurc,
+    ),
     _of_classes(
         "nll",
         title="NLL",
@@ -286,6 +299,13 @@ CATALOGUE: tuple[CatalogueItem, ...] = (
         metric=metrics.eor,
         degenerate="smooth",
     ),
+    _of_order(
+        "eor_pool",
+        title="EOR (pooled)",
+        says="the same with error-free bins pooled, as its paper",
+        metric=metrics.eor,
+        degenerate="pool",
+    ),
     _of_claim("ece", title="ECE", says="gap of confidence and accuracy, 15 bins"),
     _of_claim("aece", title="adaptive ECE", says="the same, bins as narrow as data allow"),
     _of_claim("mce", title="MCE", says="largest gap, 15 bins"),
@@ -320,7 +340,12 @@ class Described(Protocol):
 
     @property
     def kind(self) -> str:
-        """logits, probs or confidence."""
+        """logits, probs, confidence or score."""
+        ...
+
+    @property
+    def vectors(self) -> bool:
+        """Whether there is a number for each class."""
         ...
 
     @property
@@ -342,7 +367,7 @@ def list_claim_items() -> list[CatalogueItem]:
 def list_answer_items(preds: Described) -> list[CatalogueItem]:
     """Numbers of the predictions themselves: what are they worth?"""
     needs = {"answers"}
-    if preds.kind != "confidence":
+    if preds.vectors:
         needs.add("classes")
         if preds.k is not None and preds.k > TOP_K:
             needs.add("many classes")
@@ -350,7 +375,12 @@ def list_answer_items(preds: Described) -> list[CatalogueItem]:
 
 
 def list_possible_items(
-    preds: Described, t: Tally, *, many_labels: bool = False, images: bool = False
+    preds: Described,
+    t: Tally,
+    *,
+    many_labels: bool = False,
+    images: bool = False,
+    pixels: bool = False,
 ) -> list[CatalogueItem]:
     """Every number that the predictions and a score of them allow, in report order."""
     units: set[Needs] = set()
@@ -358,25 +388,29 @@ def list_possible_items(
         units.add("labels")
     if images:
         units.add("images")
+    if pixels:
+        units.add("pixels")
     items = [item for item in CATALOGUE if item.needs in units]
     items += list_answer_items(preds) + list_ranking_items()
-    if is_claim(t):
+    if is_claim(t, preds.kind):
         items += list_claim_items()
     return items
 
 
-def is_claim(t: Tally) -> bool:
-    """Whether all scores lie in [0, 1], so that they can be read as probabilities of being right."""
+def is_claim(t: Tally, kind: str) -> bool:
+    """Whether the scores of such predictions can be read as probabilities of being right: all lie
+    in [0, 1], and they were not given as mere scores.
+    """
     low, high = t.score_range()
-    return low >= 0 and high <= 1
+    return kind != "score" and low >= 0 and high <= 1
 
 
 def choose_scores(preds: Predictions, compact: bool = False) -> list[str]:
     """The scores worth comparing on this kind of predictions; the first is the one that a report is
     about. Compact tallies hold only scores in [0, 1].
     """
-    names = ["max_prob"]
-    if preds.kind == "confidence":
+    names = [preds.score_name]
+    if not preds.vectors:
         return names
     if preds.samples > 1:
         names += ["predictive_entropy", "expected_entropy", "mutual_information", "variance"]
@@ -402,6 +436,9 @@ def find_score(name: str) -> Callable[[Predictions], ArrayLike]:
     """A score by its name; raise with a suggestion where there is none."""
     if name in scores.__all__:
         return getattr(scores, name)
+    if name == "loss":
+        # What a score could know at best: it needs the label, so no policy can use it.
+        return lambda preds: -losses.nll(preds)
     from difflib import get_close_matches
 
     near = get_close_matches(name, scores.__all__, n=1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -42,6 +42,12 @@ from howsure.report.report_types import (
     build_curve_data,
     parse_comparison,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from howsure.report.render.pictures import Picture
+    from howsure.report.result_table import ResultTable
 
 RELIABILITY_BINS = 15
 
@@ -93,6 +99,36 @@ class Comparison:
                 rows.append(build_metric_row(name, entry) | {"model": model["name"]})
         return frame(rows, library)
 
+    def table(self, metrics: Sequence[str] | None = None) -> ResultTable:
+        """A wide table: a row for each model, a column for each of `metrics`, all unless given."""
+        from howsure.report.result_table import build_comparison_table
+
+        return build_comparison_table(self.data, metrics)
+
+    def to_latex(self, path: str | Path | None = None) -> str:
+        """The numbers of a paper's table as LaTeX; `table(metrics)` takes others."""
+        from howsure.report.result_table import keep_paper_numbers
+
+        return self.table(keep_paper_numbers(self.table().columns)).to_latex(path)
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """All numbers with their limits, a row for each model."""
+        return self.table().to_csv(path)
+
+    def pictures(self) -> list[Picture]:
+        """Every picture of the page."""
+        from howsure.report.render.comparison_page import draw_comparison_pictures
+
+        return draw_comparison_pictures(self.data)
+
+    def figure(self, *names: str) -> Figure:
+        """The main pictures of the page, or those of these names, as a matplotlib figure (extra
+        `plot`).
+        """
+        from howsure.report.render.paper_figure import build_figure
+
+        return build_figure(self.pictures(), names)
+
     def _repr_html_(self) -> str:
         from howsure.report.render.page import wrap_in_iframe as frame
 
@@ -110,7 +146,7 @@ class Comparison:
 def compare(
     given: Mapping[str, ModelInput],
     *,
-    score: Score = "max_prob",
+    score: Score | None = None,
     by: Any = None,
     cost: Mapping[str, float] | None = None,
     cost_name: str = "cost",
@@ -150,7 +186,7 @@ def compare(
     job.stage("pictures")
     bins = equal_size(RELIABILITY_BINS)
     # Only claims in [0, 1] have a reliability curve.
-    claims = [m for m in models if is_claim(m.tally)]
+    claims = [m for m in models if is_claim(m.tally, m.preds.kind)]
     data: ComparisonData = {
         "howsure": __version__,
         "schema": SCHEMA,

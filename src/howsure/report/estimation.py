@@ -278,13 +278,13 @@ def estimate(
 
 def check_comparable(reference: Predictions, new: Predictions) -> None:
     """Refuse data that are not from the same model in the same form."""
-    if reference.kind != "confidence" and reference.known_labels is None:
+    if reference.vectors and reference.known_labels is None:
         raise InputError(
             "reference",
             got="has no labels",
             need="the estimate rests on labelled data of the same model",
         )
-    if reference.kind == "confidence" and reference.known_correct is None:
+    if not reference.vectors and reference.known_correct is None:
         raise InputError(
             "reference", got="does not say which answers are right", need="labelled data are needed"
         )
@@ -367,6 +367,8 @@ class EstimationJob:
         """Calibrated claims, numbered answers and changed class shares of both sides."""
         if policy is not None and policy.calibrator is not None:
             reference, new = policy.calibrator(reference), policy.calibrator(new)
+        if reference.kind == "score":
+            reference, new = _rank_scores(reference, new)
         correct = np.asarray(reference.correct)
         claims, new_claims = _calibrate_claims(reference, correct, new, seed)
         names, answer, new_answer, label = _number_classes(reference, new)
@@ -552,6 +554,19 @@ class EstimationJob:
         return spots
 
 
+def _rank_scores(reference: Predictions, new: Predictions) -> tuple[Predictions, Predictions]:
+    """Scores of any scale as their rank among those of the reference, between 0 and 1: only the
+    order counts, for claims are made of them by labels.
+    """
+    known = np.sort(reference.score)
+    ranked: list[Predictions] = []
+    for preds in (reference, new):
+        below, up_to = (np.searchsorted(known, preds.score, side) for side in ("left", "right"))
+        ranks = (below + up_to + 1) / (2 * len(known) + 2)
+        ranked.append(replace(preds, kind="confidence", values=ranks))
+    return ranked[0], ranked[1]
+
+
 def _calibrate_claims(
     reference: Predictions, correct: Bools, new: Predictions, seed: int
 ) -> tuple[Floats, Floats]:
@@ -580,7 +595,7 @@ def _number_classes(
     """Names of the classes, answers of both sides and labels of the reference as numbers; None
     where not known.
     """
-    if reference.kind != "confidence" and reference.k is not None:
+    if reference.vectors and reference.k is not None:
         names = reference.class_names or new.class_names
         if not names:
             names = tuple(str(i) for i in range(reference.k))

@@ -6,21 +6,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure import curves, metrics
-from howsure._core.checks import InputError
+from howsure import curves, losses, metrics
+from howsure._core.checks import Floats, InputError
 from howsure._core.frozen import frozen
 from howsure._core.text import StagedJob
 from howsure._core.version import __version__
 from howsure.predictions import Predictions
 from howsure.predictions.frames import is_frame
 from howsure.predictions.outcomes import Outcomes
-from howsure.predictions.predictions import combine_arrays
-from howsure.report.catalogue import Score, list_possible_items, list_ranking_items
+from howsure.predictions.predictions import NO_CLAIM, combine_arrays
+from howsure.report.catalogue import (
+    TOP_K,
+    Score,
+    choose_scores,
+    list_claim_items,
+    list_possible_items,
+    resolve_score,
+)
 from howsure.report.focus import By, Focus, attach_slices
 from howsure.report.focus_sections import THRESHOLDS, build_binary, build_slices
 from howsure.report.label_sections import build_label_section
@@ -41,8 +50,10 @@ from howsure.report.summary import Summary
 from howsure.report.verdict import build_case, compute_guarantees
 from howsure.report.verdict_text import measure_base_rate, qualify_guarantees, write_verdict
 from howsure.report.views import build_views, draw_curves, draw_curves_before, list_bands
+from howsure.scores import top_k_mass
 from howsure.tallies.tally import is_tally, needs_zero_one
 
+TOP_5 = "top-5"
 FROM_ARRAYS = "hs.evaluate(probs=P, labels=y)"
 
 
@@ -90,7 +101,8 @@ def evaluate(
 
     Arrays go by name: `probs=` or `logits=` with `labels=`, or `confidence=` with `correct=`. A
     table of pandas, polars or arrow whose columns are called as in files is taken as it is
-    (`Predictions.from_frame`). Of a tally everything is reported that a tally knows.
+    (`Predictions.from_frame`). Of a tally, or of a `Summary`, everything is reported that it knows,
+    and `streamed.left_out` says what it does not.
 
     The report is about the first score, `max_prob` unless told otherwise; further scores get the
     ranking metrics.
@@ -101,16 +113,20 @@ def evaluate(
     for four bins of equal size, or a mapping of names to values; `threshold` is the score from
     which on samples count as accepted there. `images`, one per sample, make thumbnails of likely
     label errors; `before`, the same samples before calibration, adds what changed. `files` and
-    `command` are only recorded. `loss="dice"` adds images as units to a report on pixels
-    (`image_tally`), `images` being one picture for each, and `image_score` a column that orders
-    them (`images_of`). Limits hold at `level`; where the predictions have a `group`, its samples
+    `command` are only recorded.
+
+    `loss` is what counts as wrong. `"top-5"`: the label is not among the five most probable
+    classes, whose probability together is the claim. `"dice"` adds images as units to a report on
+    pixels (`image_tally`), `images` being one picture for each, and `image_score` a column that
+    orders them (`images_of`); `"dice-pixels"` the AURC of 1 − Dice of all kept pixels
+    (`dice_tally`). Limits hold at `level`; where the predictions have a `group`, its samples
     count as one.
 
     >>> from howsure import Predictions
     >>> evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1]))
-    <Report: n=2, k=2, 27 metrics>
+    <Report: n=2, k=2, 28 metrics>
     >>> evaluate(confidence=[0.9, 0.8, 0.7], correct=[1, 1, 0])
-    <Report: n=3, k=None, 22 metrics>
+    <Report: n=3, k=None, 23 metrics>
     """
     sure = Sureness(level, seed).check()
     values = {"probs": probs, "logits": logits, "confidence": confidence}
@@ -118,30 +134,91 @@ def evaluate(
         if preds is not None:
             raise InputError("there are predictions and arrays; give one of them.")
         preds = combine_arrays(values, labels, correct, "evaluate")
-    if is_tally(preds):
+    if is_tally(preds) or isinstance(preds, Summary):
         if any(option is not None for option in (scores, positive, by, loss, images, before)):
             raise InputError(
-                "a tally knows scores and losses only; classes, columns and images need predictions."
+                "a tally or a summary knows sums alone; classes, columns and images need predictions."
             )
-        needs_zero_one(preds, "evaluate")
-        origin = build_provenance(preds, files, command, seed=seed, level=level)
-        return build_report(Summary.of_tally(preds), ReportRequest(sure=sure, origin=origin))
+        summary = preds
+        if is_tally(summary):
+            needs_zero_one(summary, "evaluate")
+            summary = Summary.of_tally(summary)
+        files_read = len(summary.files)
+        request = ReportRequest(
+            sure=sure,
+            origin=build_provenance(summary.tally, files, command, seed=seed, level=level),
+            streamed={
+                "files": files_read,
+                "parts": files_read,
+                "of": files_read,
+                "resumed": 0,
+                "partial": False,
+                "skipped": [],
+                "left_out": summary.left_out(),
+            },
+            thresholds=thresholds,
+            threshold=threshold,
+        )
+        return build_report(summary, request)
     preds = to_predictions(preds, scores)
     # Before columns are attached: the hash is that of what the caller gave.
     origin = build_provenance(preds, files, command, seed=seed, level=level)
+    if loss == TOP_5:
+        if before is not None:
+            raise InputError("the calibrator is about the top answer; leave it out with top-5.")
+        preds, scores = judge_by_top_5(preds, scores)
     preds, cuts = attach_slices(preds, by)
-    focus = Focus(positive=positive, by=cuts, loss=loss, image_score=image_score)
+    focus_loss = None if loss == TOP_5 else loss
+    focus = Focus(positive=positive, by=cuts, loss=focus_loss, image_score=image_score)
     request = ReportRequest(
         sure=sure,
         origin=origin,
         images=images,
         before=before,
-        score=scores[0] if scores else "max_prob",
+        score=scores[0] if scores else preds.score_name,
         after=preds,
         thresholds=thresholds,
         threshold=threshold,
     )
-    return build_report(Summary.of(preds, scores, focus), request)
+    report = build_report(Summary.of(preds, scores, focus), request)
+    if loss == TOP_5:
+        meaning = "Right means here that the label is among the five most probable classes."
+        report.data["verdict"].insert(0, meaning)
+    return report
+
+
+def judge_by_top_5(
+    preds: Predictions, scores: Sequence[Score] | None
+) -> tuple[Predictions, list[Score]]:
+    """The same samples, right where the label is among the five most probable classes, with the
+    probability of these as confidence; and the scores that they had.
+    """
+    if preds.needs_vector(TOP_5) <= TOP_K:
+        raise InputError(f"there are {preds.k} classes; {TOP_5} needs more than {TOP_K}.")
+
+    def keep(score: Score) -> Score:
+        # A score is a function of predictions; this one knows those that these were made from.
+        name, function = resolve_score(score)
+        column = np.asarray(function(preds))
+        if name == "top_k_mass":
+            column = np.minimum(column, 1.0)  # sums of five may round up
+
+        def known(_: Predictions) -> Floats:
+            return column
+
+        known.__name__ = name
+        return known
+
+    judged = replace(
+        preds,
+        kind="confidence",
+        values=np.minimum(top_k_mass(preds, TOP_K), 1.0),
+        k=None,
+        class_names=None,
+        known_labels=None,
+        known_correct=losses.top_k(TOP_K)(preds) == 0,
+    )
+    return judged, [keep(score) for score in scores or ["top_k_mass", *choose_scores(preds)]]
 
 
 def to_predictions(data: object, second: object = None) -> Predictions:
@@ -191,9 +268,16 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
 
     job.stage("numbers")
     items = list_possible_items(
-        s.shape, t, many_labels=s.labels is not None, images=s.images is not None
+        s.shape,
+        t,
+        many_labels=s.labels is not None,
+        images=s.images is not None,
+        pixels=s.asks_pixels,
     )
     numbers = measure_items(items, s, s.first, sure)
+    if s.shape.kind == "score":
+        for item in list_claim_items():
+            numbers[item.name] = {"value": None, "why": NO_CLAIM, "better": item.better}
     if numbers["aurc"]["value"] is not None:
         # What a random and what the best order of these answers would give.
         anchors = {"random": float(t.total / t.n), "best": metrics.optimal_aurc(t)}
@@ -211,15 +295,18 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
     job.stage("guarantees")
     source = s.source("score", s.first)
     promised = compute_guarantees(source, s.n, sure.level)
-    test = build_claims_test(source, sure.seed)
+    test = None
+    if s.shape.kind != "score":
+        test = build_claims_test(source, sure.seed)
     base = measure_base_rate(s, numbers["accuracy"], sure.level)
     qualify_guarantees(promised, s, base)
 
     others: dict[str, ScoreData] = {}
+    ranking = [item for item in items if item.needs in ("order", "pixels")]
     for score in further:
         job.stage(score)
         others[score] = {
-            "metrics": measure_items(list_ranking_items(), s, score, sure),
+            "metrics": measure_items(ranking, s, score, sure),
             "bands": list_bands(s.tallies[score]),
             "odds_by_quantile": build_curve_data(curves.odds_by_quantile(s.tallies[score])),
         }

@@ -12,13 +12,15 @@ from howsure.predictions import Predictions
 from howsure.predictions.images import IMAGE_SCORES
 from howsure.predictions.segments import Cut
 
+LOSSES = ("top-5", "dice", "dice-pixels")
 By = str | Sequence[str] | Mapping[str, ArrayLike]
 
 
 @frozen
 class Focus:
     """The class that counts as positive (None: class 1 of two), the columns that are cut into
-    slices, and with `loss="dice"` images beside their pixels."""
+    slices, and what counts as wrong: with `loss="dice"` images beside their pixels.
+    """
 
     positive: str | int | None = None
     by: tuple[Cut, ...] = ()
@@ -26,11 +28,11 @@ class Focus:
     image_score: str | None = None  # a column, or the name of a score of images, that comes first
 
     def __post_init__(self) -> None:
-        if self.loss not in (None, "dice"):
+        if self.loss not in (None, *LOSSES):
             raise InputError(
-                f"loss is {self.loss!r}; 'dice' (images with masks) or nothing is needed."
+                f"loss is {self.loss!r}; {', '.join(LOSSES)} (what counts as wrong) or nothing is needed."
             )
-        if self.image_score is not None and self.loss is None:
+        if self.image_score is not None and self.loss != "dice":
             raise InputError(
                 "a score of images is given without images; say loss='dice' (--loss dice) too."
             )
@@ -56,7 +58,11 @@ class Focus:
         return list(dict.fromkeys(needed))
 
     def streamed(self) -> Focus:
-        """Return self; raise if bins need all samples before any of them is counted."""
+        """Return self; raise if something needs all samples before any of them is counted."""
+        if self.loss in ("top-5", "dice-pixels"):
+            raise InputError(
+                f"loss {self.loss} needs all predictions at once; leave out the options of a stream."
+            )
         for cut in self.by:
             if cut.bins is not None:
                 raise InputError(

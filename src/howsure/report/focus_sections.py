@@ -25,6 +25,7 @@ from howsure.metrics.class_calibration import (
 )
 from howsure.policies.thresholds import threshold_for_accuracy, threshold_for_coverage
 from howsure.predictions.outcomes import Outcomes
+from howsure.predictions.predictions import NO_CLAIM
 from howsure.report.catalogue import is_claim
 from howsure.report.measurement import (
     LimitSource,
@@ -301,11 +302,11 @@ def _measure_slice(s: Summary, column: str, value: str, threshold: float, sure: 
         elif not isinstance(source, str):
             source = "single samples are not held here"
     asked: list[Callable[..., float]] = [metrics.accuracy, metrics.aurc]
-    claims = is_claim(s.tally)
+    claims = is_claim(s.tally, s.shape.kind)
     if claims:
         asked.append(metrics.ece)
     limits = find_limits(asked, source, sure)
-    ece: Number = {"value": None, "why": "the score is no probability: it leaves [0, 1]"}
+    ece: Number = {"value": None, "why": NO_CLAIM}
     if claims:
         ece = build_number(metrics.ece(t), limits[2])
     if isinstance(source, str):

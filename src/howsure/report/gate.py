@@ -178,11 +178,9 @@ def _parse_number(number: str, text: str) -> float:
 
 def list_limitable(preds: Predictions) -> dict[str, CatalogueItem]:
     """Every metric that can be limited on these predictions, by name."""
-    items = [
-        *catalogue.list_answer_items(preds),
-        *catalogue.list_ranking_items(),
-        *catalogue.list_claim_items(),
-    ]
+    items = [*catalogue.list_answer_items(preds), *catalogue.list_ranking_items()]
+    if preds.kind != "score":
+        items += catalogue.list_claim_items()
     return {entry.name: entry for entry in items}
 
 
@@ -221,8 +219,9 @@ def check(
             "there is nothing to check; give a limit such as --require 'ece<=0.05', or a baseline."
         )
     sure = Sureness(level, seed).check()
-    samples = Samples.of(preds, ["max_prob"])
+    samples = Samples.of(preds, [preds.score_name])
     known = list_limitable(preds)
+    watched = [name for name in WATCHED_METRICS if name in known]  # a mere score has no ECE
     items: dict[str, CatalogueItem] = {}
     for limit in limits:
         key, name = limit.key, limit.name
@@ -240,13 +239,13 @@ def check(
                 f"{name} cannot be measured on these predictions; possible: {', '.join(known)}."
             )
     if baseline is not None:
-        for name in WATCHED_METRICS:
+        for name in watched:
             items[name] = known[name]
     # One call, for metrics on the same data share what their limits are made from.
     entries = measure_items([*items.values()], samples, samples.first, sure)
     verdicts = [limit.judge(entries[limit.key], point=point) for limit in limits]
     if baseline is not None:
-        for name in WATCHED_METRICS:
+        for name in watched:
             verdicts.append(_judge_baseline(name, entries[name], baseline, level, point=point))
     if against is not None:
         verdicts += _judge_against(preds, against, sure, point=point)
@@ -331,14 +330,16 @@ def _judge_against(
 ) -> list[Verdict]:
     """The same samples: paired differences."""
     aligned = align({"the model": preds, "the other": other}, common=False)
-    mine, theirs = (Samples.of(side, ["max_prob"]) for side in aligned.values())
+    mine, theirs = (Samples.of(side, [side.score_name]) for side in aligned.values())
     pair = (mine.outcomes("score", mine.first), theirs.outcomes("score", theirs.first))
     unsafe = None
     for outcomes in pair:
         if outcomes.group is not None and unsafe is None:
             unsafe = describe_few_groups(int(outcomes.units.max()) + 1)
     known = list_limitable(aligned["the model"])
-    items = [known[name] for name in WATCHED_METRICS]
+    if aligned["the other"].kind == "score":
+        known = list_limitable(aligned["the other"])
+    items = [known[name] for name in WATCHED_METRICS if name in known]
     # One side of each of three limits is looked at.
     shared_level = 1 - 2 * (1 - sure.level) / len(WATCHED_METRICS)
     differences = each_paired_difference(

@@ -41,8 +41,8 @@ from howsure.tallies.building import tally
 from howsure.tallies.tally import Tally
 from howsure.uncertainty.intervals import (
     all_differences,
-    each_paired_difference,
     hold_same_outcomes,
+    pair_with_first,
 )
 from howsure.uncertainty.limits import compute_limits
 from howsure.uncertainty.sample_case import SampleCase
@@ -63,8 +63,11 @@ FAIR_METRICS = {
     "aurc": "joins answers and confidence, so models of different accuracy compare",
     "augrc": "joins answers and confidence, so models of different accuracy compare",
     "coverage_at_risk_0.05": "the same promise for every model",
+    "eor_pool": "odds against each model's own base rate: read it beside the accuracy",
     "ece": "of each model's own confidence; biased upwards, more so where few samples fill many bins",
     "aece": "of each model's own confidence",
+    "mce": "of each model's own confidence",
+    "amce": "of each model's own confidence",
     "nll": "a proper score of the whole answer",
     "brier": "a proper score of the whole answer",
 }
@@ -88,9 +91,9 @@ class ComparedModel:
     samples: Samples
 
     @classmethod
-    def of(cls, name: str, preds: Predictions, score: Score) -> ComparedModel:
+    def of(cls, name: str, preds: Predictions, score: Score | None) -> ComparedModel:
         """A model with its score computed."""
-        return cls(name=str(name), samples=Samples.of(preds, [score]))
+        return cls(name=str(name), samples=Samples.of(preds, [score or preds.score_name]))
 
     @property
     def preds(self) -> Predictions:
@@ -119,14 +122,14 @@ class ComparedModel:
 
 
 def join_models(
-    given: Mapping[str, ModelInput], score: Score, *, common: bool = False
+    given: Mapping[str, ModelInput], score: Score | None, *, common: bool = False
 ) -> list[ComparedModel]:
     """The models with their samples joined; a value is predictions, or (predictions, score)."""
     check_is_mapping(given)
     if len(given) < 2:
         raise InputError(f"there is {len(given)} model to compare; at least two are needed.")
     predictions: dict[str, Predictions] = {}
-    scores: dict[str, Score] = {}
+    scores: dict[str, Score | None] = {}
     for name, value in given.items():
         preds, own_score = value if isinstance(value, tuple) else (value, score)
         needs_predictions(preds, f"comparing {name!r}")
@@ -202,7 +205,7 @@ def give_same_answers(models: Sequence[ComparedModel]) -> bool:
 
 
 def _get_answers(preds: Predictions) -> Array | None:
-    if preds.kind == "confidence":
+    if not preds.vectors:
         return preds.known_prediction
     return preds.prediction
 
@@ -216,10 +219,11 @@ def compare_pairs(models: Sequence[ComparedModel], sure: Sureness) -> Difference
     """
     # Calibration errors need claims in [0, 1], of every model.
     names = [*PAIRED_METRICS, BESIDE_ECE]
-    if not all(is_claim(m.tally) for m in models):
+    if not all(is_claim(m.tally, m.preds.kind) for m in models):
         names = [name for name in PAIRED_METRICS if name != "ece"]
     outcomes = [m.outcomes for m in models]
     differences: Differences = {pair: {} for pair in combinations(range(len(models)), 2)}
+    same = {(i, j) for i, j in differences if hold_same_outcomes(outcomes[i], outcomes[j])}
     for name in names:
         for pair in all_differences(getattr(metrics, name), outcomes, sure.level, sure.seed):
             difference: Difference = {
@@ -228,7 +232,7 @@ def compare_pairs(models: Sequence[ComparedModel], sure: Sureness) -> Difference
                 "high": pair.high,
                 "clear": pair.clear,
             }
-            if hold_same_outcomes(outcomes[pair.first], outcomes[pair.second]):
+            if (pair.first, pair.second) in same:
                 difference.update(value=0.0, low=0.0, high=0.0, clear=False)
             if not (isfinite(pair.low) and isfinite(pair.high)):
                 difference.update(low=None, high=None, clear=False, why="it has no limits")
@@ -240,16 +244,17 @@ def list_ties(
     models: Sequence[ComparedModel], rows: Sequence[ModelRow], sure: Sureness
 ) -> list[TieData]:
     """In which numbers the best model and those that AURC does not tell from it differ."""
-    by_name = {model.name: model for model in models}
-    best = by_name[rows[0]["name"]]
+    outcomes = {model.name: model.outcomes for model in models}
+    best = rows[0]["name"]
+    tied = [row["name"] for row in rows[1:] if not row["behind"]["clear"]]
+    tied = [name for name in tied if not hold_same_outcomes(outcomes[best], outcomes[name])]
+    sides = [outcomes[name] for name in (best, *tied)]
+    limits = [
+        pair_with_first(metric, sides, sure.level, sure.seed) for metric in TIE_METRICS.values()
+    ]
     ties: list[TieData] = []
-    for row in rows[1:]:
-        other = by_name[row["name"]]
-        if row["behind"]["clear"] or hold_same_outcomes(best.outcomes, other.outcomes):
-            continue
-        pair = (best.outcomes, other.outcomes)
-        limits = each_paired_difference(list(TIE_METRICS.values()), *pair, sure.level, sure.seed)
-        for name, (value, low, high) in zip(TIE_METRICS, limits, strict=True):
+    for other, of_pair in zip(tied, zip(*limits, strict=True), strict=True):
+        for name, (value, low, high) in zip(TIE_METRICS, of_pair, strict=True):
             if low <= 0 <= high or isnan(low):
                 continue
             is_first = (value > 0) == (BY_NAME[name].better == "higher")
@@ -259,8 +264,8 @@ def list_ties(
             ties.append(
                 {
                     "metric": name,
-                    "better": better.name,
-                    "over": over.name,
+                    "better": better,
+                    "over": over,
                     "difference": {"value": value, "low": low, "high": high},
                 }
             )
@@ -384,7 +389,7 @@ def _find_better(
 def compute_shifted_rows(
     home: Sequence[ComparedModel],
     sets: Mapping[str, Mapping[str, Predictions]],
-    score: Score,
+    score: Score | None,
     sure: Sureness,
 ) -> list[FurtherRow]:
     """Accuracy, AURC and ECE of each model on each further labelled set, beside the home set."""
@@ -405,7 +410,7 @@ def compute_shifted_rows(
 def compute_outside_rows(
     home: Sequence[ComparedModel],
     sets: Mapping[str, Mapping[str, Predictions]],
-    score: Score,
+    score: Score | None,
     sure: Sureness,
 ) -> list[FurtherRow]:
     """Can the score tell home samples from others? And does it still find errors on the mix of
@@ -511,7 +516,7 @@ def _slice_model(model: ComparedModel, names: Array, where: Ints, half: float) -
             limits = compute_limits(metrics.accuracy, case, half)
             if limits is not None:
                 low[g], high[g] = limits.low, limits.high
-    is_probability = bool(((score >= 0) & (score <= 1)).all())
+    is_probability = is_claim(model.tally, model.preds.kind)
     rows: list[SliceRow] = []
     for g, name in enumerate(names):
         inside = where == g

@@ -16,6 +16,7 @@ from howsure.metrics.compact_bounds import report_bounds
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import CatalogueItem, On, explain_undefined
 from howsure.report.report_types import ClaimsTest, Entry, Metrics, Number
+from howsure.tallies.building import SetTally
 from howsure.tallies.tally import Counts, Tally, is_tally
 from howsure.uncertainty.calibration_testing import calibration_test
 from howsure.uncertainty.intervals import Interval, compute_intervals_around, each_interval
@@ -30,7 +31,7 @@ LimitSource = Tally | Outcomes | str
 class Measurable(Protocol):
     """A data set: a summary, or samples in memory."""
 
-    def data(self, on: On, score: str) -> Tally | ClassBinSums:
+    def data(self, on: On, score: str) -> Tally | ClassBinSums | SetTally:
         """What the numbers `on` it read."""
         ...
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,6 +45,9 @@ from howsure.report.report_types import (
     Provenance,
     parse_monitor,
 )
+
+if TYPE_CHECKING:
+    from howsure.report.render.pictures import Picture
 
 HISTOGRAM_BARS = 40
 
@@ -88,6 +91,12 @@ class Monitor:
         from howsure.report.render.monitor_page import render_monitor_page
 
         return save_text(render_monitor_page(self.data), path)
+
+    def pictures(self) -> list[Picture]:
+        """Every picture of the page."""
+        from howsure.report.render.monitor_page import draw_monitor_pictures
+
+        return draw_monitor_pictures(self.data)
 
     def frame(self, library: str = "pandas") -> Any:
         """One row for each month as a data frame of pandas or polars: estimate, policy, drift, and
@@ -266,9 +275,9 @@ class MonitoredColumns:
         cls, preds: Predictions, policy: Policy | None, by: ArrayLike | None
     ) -> MonitoredColumns:
         """What the policy sees of the predictions; without one their confidence and answers."""
-        score_name, score, accept = "max_prob", preds.confidence, None
+        score_name, score, accept = preds.score_name, preds.score, None
         answer = None
-        if preds.kind != "confidence" or preds.known_prediction is not None:
+        if preds.vectors or preds.known_prediction is not None:
             answer = preds.prediction
         if policy is not None:
             decided = policy.decide(preds)
@@ -377,7 +386,7 @@ def _parse_class(label: object, preds: Predictions) -> int | str:
     text = str(label)
     if preds.class_names is not None and text in preds.class_names:
         return preds.class_names.index(text)
-    if preds.kind == "confidence" and preds.prediction.dtype.kind not in "iu":
+    if not preds.vectors and preds.prediction.dtype.kind not in "iu":
         return text
     try:
         number = float(text)

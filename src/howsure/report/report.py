@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from howsure.predictions import Predictions
     from howsure.predictions.read_options import Receipt
+    from howsure.report.render.pictures import Picture
+    from howsure.report.result_table import ResultTable
 
 HASH_BLOCK_BYTES = 1 << 20
 
@@ -101,11 +103,35 @@ class Report:
                 rows.append(build_metric_row(name, entry) | {"score": score})
         return frame(rows, library)
 
-    def figure(self) -> Figure:
-        """The main curves as a matplotlib figure (extra `plot`)."""
-        from howsure.report.render.figure import figure
+    def table(self, metrics: Sequence[str] | None = None) -> ResultTable:
+        """A wide table: a row for each score, a column for each of `metrics`, all unless given."""
+        from howsure.report.result_table import build_report_table
 
-        return figure(self.data)
+        return build_report_table(self.data, metrics)
+
+    def to_latex(self, path: str | Path | None = None) -> str:
+        """The numbers of a paper's table as LaTeX; `table(metrics)` takes others."""
+        from howsure.report.result_table import keep_paper_numbers
+
+        return self.table(keep_paper_numbers(self.table().columns)).to_latex(path)
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """All numbers with their limits, a row for each score."""
+        return self.table().to_csv(path)
+
+    def pictures(self) -> list[Picture]:
+        """Every picture of the page."""
+        from howsure.report.render.page import draw_pictures
+
+        return draw_pictures(self.data).every
+
+    def figure(self, *names: str) -> Figure:
+        """The main pictures of the page, or those of these names, as a matplotlib figure (extra
+        `plot`).
+        """
+        from howsure.report.render.paper_figure import build_figure
+
+        return build_figure(self.pictures(), names)
 
     @classmethod
     def from_json(cls, text: str) -> Report:

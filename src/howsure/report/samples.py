@@ -22,6 +22,7 @@ from howsure.metrics.binary import build_case_aucs, build_case_outcomes, positiv
 from howsure.metrics.calibration_error import ClassBinSums, sum_classes
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
+from howsure.predictions.predictions import VECTOR_KINDS
 from howsure.predictions.segments import find_column
 from howsure.report.catalogue import TOP_K, On, Score, choose_scores, resolve_score
 from howsure.report.focus import WHOLE, Focus
@@ -68,7 +69,7 @@ class Shape(NamedTuple):
     def of(cls, preds: Predictions, positive: str | int | None = None) -> Shape:
         """The shape of predictions; without a name the positive class is class 1 of two."""
         number = None
-        if positive is not None or (preds.kind != "confidence" and preds.k == 2):
+        if positive is not None or (preds.vectors and preds.k == 2):
             number = positive_class(preds, positive)
         labels = None
         if preds.layout is not None and preds.layout.parts == "labels":
@@ -92,7 +93,7 @@ class Shape(NamedTuple):
     @property
     def vectors(self) -> bool:
         """Whether the probabilities of all classes are known."""
-        return self.kind != "confidence"
+        return self.kind in VECTOR_KINDS
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -291,11 +292,14 @@ class Samples:
         if preds.known_labels is None:
             return None
         vectors = self.shape.vectors
+        confidence = np.full(preds.n, np.nan)  # of a mere score there is none
+        if preds.kind != "score":
+            confidence = preds.confidence
         answers = AnswerColumns(
             label=preds.known_labels,
             said=preds.prediction if vectors else preds.known_prediction,
             correct=self.correct,
-            confidence=preds.confidence,
+            confidence=confidence,
             score=self.scores[self.first],
         )
         return sum_by_class(answers, preds.k if vectors else None)

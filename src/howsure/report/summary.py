@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import NamedTuple
+from os import PathLike
+from typing import IO, NamedTuple
 
 import numpy as np
 
@@ -37,7 +38,7 @@ from howsure.report.sums import (
     merge_class_sums,
     sample_points,
 )
-from howsure.tallies.building import tally
+from howsure.tallies.building import SetTally, dice_tally, tally
 from howsure.tallies.counted import merge_tallies
 from howsure.tallies.packed_keys import PackedTally, pack_keys
 from howsure.tallies.tally import Tally
@@ -56,6 +57,8 @@ SHAPE_WORDS = {
     "labels": "the labels",
 }
 NEEDS_SECOND_READING = "needs a second reading of all samples"
+NEEDS_ROWS = "needs single rows, which are not held here"
+NO_POOLED_LIMITS = "no interval is known for this number"
 NEEDS_SINGLE_SAMPLES = (
     "limits of samples with groups or weights need single samples, which are not held here"
 )
@@ -189,6 +192,19 @@ class Summary:
             compact=True,
         )
 
+    def save(self, file: str | PathLike[str] | IO[bytes]) -> None:
+        """Write it as .npz that `load` reads, here or elsewhere: counts and sums, no single row."""
+        from howsure.report.summary_files import save_summary  # which stands on this module
+
+        save_summary(self, file)
+
+    @classmethod
+    def load(cls, file: str | PathLike[str] | IO[bytes]) -> Summary:
+        """Return what `save` wrote; raise where the file was damaged or is of another version."""
+        from howsure.report.summary_files import load_summary
+
+        return load_summary(file)
+
     @property
     def n(self) -> int:
         """Number of samples."""
@@ -231,6 +247,10 @@ class Summary:
             out["views.operating.classes"] = NEEDS_SECOND_READING
         if self.details is None and question.near:
             out["views.histogram.top_5"] = NEEDS_SECOND_READING
+        if not self.suspects and self.tally.total > 0:
+            out["views.label_errors"] = NEEDS_ROWS
+        if self.sample is None and self.shape.vectors:
+            out["views.scatter"] = NEEDS_ROWS
         if isinstance(self.source("score", self.first), str):
             out["limits"] = NEEDS_SINGLE_SAMPLES
         if self.positive is not None and self.positive.approximate:
@@ -250,12 +270,20 @@ class Summary:
             columns += 1
         return build_question(self.tally, self.shape, keys, columns)
 
-    def data(self, on: On, score: str) -> Tally | ClassBinSums:
+    @property
+    def asks_pixels(self) -> bool:
+        """Whether the Dice of all kept pixels together is asked for."""
+        samples = None if self.details is None else self.details.samples
+        return samples is not None and samples.focus.loss == "dice-pixels"
+
+    def data(self, on: On, score: str) -> Tally | ClassBinSums | SetTally:
         """What the numbers `on` it read."""
         if on == "score":
             return self.tallies[score]
         if on == "images" and self.images is not None:
             return self.images.outcomes.tally()
+        if on == "pixels" and self.details is not None and self.details.samples is not None:
+            return tally_dice(self.details.samples, score)
         if on in OF_CASES and self.labels is not None:
             if on == "cases":
                 return self.labels.wrong_shares()
@@ -274,9 +302,11 @@ class Summary:
         """What limits are made from, or why there is nothing to make them from."""
         if on == "images" and self.images is not None:
             return self.images.outcomes
+        if on == "pixels":
+            return NO_POOLED_LIMITS
         if self.shape.alike:
             data = self.data(on, score)
-            assert not isinstance(data, ClassBinSums)
+            assert not isinstance(data, (ClassBinSums, SetTally))
             return data
         if self.labels is not None and self.labels.alone:
             # Labels of one case belong together, but the cases themselves are independent.
@@ -291,6 +321,14 @@ class Summary:
 
     def __add__(self, other: Summary) -> Summary:
         return merge_summaries([self, other])
+
+
+def tally_dice(samples: Samples, score: str) -> SetTally:
+    """The pixels of all images by a score, 1 − Dice of the kept ones as their risk."""
+    preds = samples.preds
+    # Class 0 is the background; Dice is the mean over the others.
+    foreground = range(1, preds.needs_vector("--loss dice-pixels"))
+    return dice_tally(samples.scores[score], preds.prediction, preds.labels, foreground)
 
 
 def _summarise(samples: Samples, place: Place, make_tally: Callable[[On, str], Tally]) -> Summary:
@@ -376,7 +414,7 @@ def _list_suspects(samples: Samples, place: Place) -> tuple[SuspectSample, ...]:
         least = -np.partition(-score[wrong], MAX_SUSPECTS - 1)[MAX_SUSPECTS - 1]
         wrong = wrong[score[wrong] >= least]
     surest = wrong[np.lexsort((wrong, -score[wrong]))][:MAX_SUSPECTS]
-    said = preds.known_prediction if preds.kind == "confidence" else preds.prediction
+    said = preds.prediction if preds.vectors else preds.known_prediction
     names = samples.shape.names if samples.shape.vectors else None
     return tuple(
         SuspectSample(

@@ -94,6 +94,7 @@ class FindingCase:
     """
 
     tally: Tally
+    kind: str = "confidence"  # of the predictions
     effect: float = 1.0
     auroc_limits: tuple[float, float] | None = None  # as the report has them
     names: tuple[str, ...] = ()
@@ -103,7 +104,7 @@ class FindingCase:
     @property
     def claims(self) -> bool:
         """Whether the score can be read as a probability of being right."""
-        return is_claim(self.tally)
+        return is_claim(self.tally, self.kind)
 
 
 def build_case(summary: Summary, level: float = 0.95) -> FindingCase:
@@ -127,7 +128,7 @@ def build_case(summary: Summary, level: float = 0.95) -> FindingCase:
     # Where all samples count alike, sums say everything; else weights and groups are needed.
     if columns is not None and not summary.shape.alike:
         score = columns.value("score", summary.first)
-        if is_claim(summary.tally):
+        if is_claim(summary.tally, summary.shape.kind):
             residual = (~columns.correct) - (1.0 - score)
             effect = compute_design_effect(residual, score, columns.weight, columns.group)
         if columns.group is not None and columns.weight is None:
@@ -143,6 +144,7 @@ def build_case(summary: Summary, level: float = 0.95) -> FindingCase:
             auroc_limits = (auroc.low, auroc.high)
     return FindingCase(
         tally=summary.tally,
+        kind=summary.shape.kind,
         effect=effect,
         auroc_limits=auroc_limits,
         names=summary.shape.names,

@@ -5,6 +5,7 @@ operating points: what each threshold accepts, costs and promises.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -108,7 +109,7 @@ def build_views(
 
 def build_corp(s: Summary) -> CorpData | None:
     """The isotonic reliability of a score that is a claim."""
-    if not is_claim(s.tally):
+    if not is_claim(s.tally, s.shape.kind):
         return None
     corp = curves.corp(s.tally, band=s.shape.alike)
     return {
@@ -254,8 +255,9 @@ def count_confusions(s: Summary) -> Confusion | None:
             "prediction": names[said[i]],
             "count": int(count[i]),
             "share": float(count[i] / classes.count[label[i]]),
-            "confidence": round_finite(confidence[i : i + 1], 4)[0],
         }
+        if isfinite(confidence[i]):
+            confused["confidence"] = round_finite(confidence[i : i + 1], 4)[0]
         top.append(confused)
     if len(names) > MAX_CONFUSED_CLASSES:
         return {"classes": [], "counts": None, "confidence": None, "top": top}
@@ -309,7 +311,7 @@ def draw_curves(s: Summary) -> dict[str, CurveData]:
         "precision_recall": _encode_curve(curves.precision_recall(from_bottom), points),
         "odds_by_quantile": build_curve_data(curves.odds_by_quantile(t)),
     }
-    if is_claim(t):
+    if is_claim(t, s.shape.kind):
         for name, bins in RELIABILITY_BINS.items():
             if name == "adaptive" and t.weighted:
                 continue  # adaptive bins count samples, which weights do not allow
@@ -331,7 +333,7 @@ def draw_curves_before(before: Summary) -> dict[str, CurveData]:
     for name, curve in draw_curves(before).items():
         if name != "ideal_threshold_diagram":  # calibration does not change it
             drawn[f"{name}_before"] = curve
-    if is_claim(before.tally):
+    if is_claim(before.tally, before.shape.kind):
         corp = curves.corp(before.tally, band=False)
         drawn["reliability_before"] = build_curve_data(corp.curve)
     return drawn

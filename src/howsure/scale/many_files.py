@@ -13,7 +13,7 @@ from howsure import workers
 from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure.formats import arrow
-from howsure.formats.column_names import Plan, choose_values
+from howsure.formats.column_names import TOP_ANSWER_VALUES, Plan, choose_values
 from howsure.formats.column_names import plan_parts as plan
 from howsure.formats.contents import Damaged, group_files, list_matching_files
 from howsure.formats.files import load_reader, read_receipt
@@ -44,7 +44,6 @@ from howsure.workers import Map
 
 PART_ROWS = 1 << 20  # of a part, where the file can be read in pieces
 MAX_PARTS = 1000  # a larger job has larger parts instead of many more
-NARROW_KINDS = ("confidence", "logprob")  # one number per row
 WAITING_ROWS = 1 << 22  # rows of waiting summaries, before they are merged into the large one
 MAX_THREADS = 8  # more do not help: the driver merges
 
@@ -108,7 +107,7 @@ def evaluate_files(
     >>> for name in ("a.csv", "b.csv"):
     ...     _ = (folder / name).write_text("confidence,correct\\n0.9,1\\n0.8,0\\n0.7,1\\n")
     >>> evaluate_files(folder / "*.csv")
-    <Report: n=6, k=None, 22 metrics>
+    <Report: n=6, k=None, 23 metrics>
     """
     sure = Sureness(level, seed).check()
     for name in scores or ():
@@ -286,7 +285,7 @@ def _cut_file(file: SourceFile, number: int, *, first_index: int, rows: int) -> 
         return [whole]
     parts: list[Partition] = []
     start, first, total = 0, 0, max(1, sum(file.pieces))
-    narrow = file.plan is not None and file.plan[""][0] in NARROW_KINDS
+    narrow = file.plan is not None and file.plan[""][0] in TOP_ANSWER_VALUES
     for stop in range(1, len(file.pieces) + 1):
         here = sum(file.pieces[start:stop])
         if here and (here >= rows or stop == len(file.pieces)):

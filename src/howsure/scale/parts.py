@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-import zipfile
-import zlib
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import reduce
@@ -28,18 +26,19 @@ from howsure._core.version import __version__
 from howsure.formats import arrow
 from howsure.formats.contents import Damaged, Remote, is_remote
 from howsure.formats.files import load_reader, scan_piece
-from howsure.metrics.calibration_error import ClassBinSums
 from howsure.predictions import Predictions
-from howsure.predictions.images import Images
 from howsure.predictions.read_options import ReadOptions
 from howsure.report.focus import WHOLE, Focus
-from howsure.report.label_sections import LabelSums
-from howsure.report.masks import ImageSums, move_to_file
-from howsure.report.samples import Details, Question, Samples, Shape, build_part_details
-from howsure.report.summary import Place, Summary, SuspectSample, choose_scores, merge_summaries
-from howsure.report.sums import ClassSums, Moments
-from howsure.tallies.building import from_columns, to_columns
-from howsure.tallies.tally import Tally
+from howsure.report.masks import move_to_file
+from howsure.report.samples import Details, Question, Samples, build_part_details
+from howsure.report.summary import Place, Summary, choose_scores, merge_summaries
+from howsure.report.summary_files import (
+    DAMAGE_ERRORS,
+    decode_json,
+    encode_json,
+    join_summary,
+    split_summary,
+)
 
 LOG_OPTIONS = ("format", "percent", "no_answer", "drop_outside")  # of `ReadOptions`
 MERGE_FANOUT = 8  # summaries of runs that are kept before they are merged
@@ -47,11 +46,6 @@ MERGE_FANOUT = 8  # summaries of runs that are kept before they are merged
 VECTOR_ROWS, NARROW_ROWS = 1 << 14, 1 << 20
 # Distinct scores of all tallies together; about 400 MB of float32 scores.
 MAX_DISTINCT_SCORES = 32_000_000
-CLASS_COLUMNS = ("keys", "count", "given", "hits", "claim", "scored", "pairs", "pair_claim")
-CELL_COLUMNS = ("claim", "true")
-LABEL_TALLIES = ("present", "trusted")
-IMAGE_COLUMNS = ("unit", "dice", "predicted", "true")
-DAMAGE_ERRORS = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 T = TypeVar("T")
 
 
@@ -332,9 +326,8 @@ def save_result(result: PartResult, path: Path) -> None:
     arrays: dict[str, Array] = {}
     plain: dict[str, object] = {"skipped": result.skipped, "summary": None}
     if result.summary is not None:
-        plain["summary"] = _split_summary(result.summary, arrays)
-    text = strict_json.dump_line(strict_json.encode(plain, _refuse_class))
-    arrays["json"] = np.frombuffer(text.encode(), np.uint8)
+        plain["summary"] = split_summary(result.summary, arrays)
+    arrays["json"] = encode_json(plain)
     with replace_file(path) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
 
@@ -347,132 +340,10 @@ def load_result(path: Path) -> PartResult | None:
         return None
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            plain: Any = strict_json.decode(
-                strict_json.loads(file["json"].tobytes()), _refuse_class
-            )
+            plain: Any = decode_json(file["json"])
             summary = None
             if plain["summary"] is not None:
-                summary = _join_summary(plain["summary"], file)
+                summary = join_summary(plain["summary"], file)
             return PartResult(parts=frozenset(), summary=summary, skipped=tuple(plain["skipped"]))
     except DAMAGE_ERRORS:
         return None
-
-
-def _refuse_class(name: str) -> type:
-    raise InputError(f"{name!r} is no part of a summary")
-
-
-def _split_summary(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:
-    """JSON of everything but the arrays, which go into `arrays`."""
-    tallies: dict[str, Tally | None] = {f"score.{name}": t for name, t in s.tallies.items()}
-    tallies |= {"uncertainty": s.uncertainty, "positive": s.positive}
-    slices: list[list[str]] = []
-    for column, values in s.slices.items():
-        for name, t in values.items():
-            tallies[f"slice.{len(slices)}"] = t
-            slices.append([column, name])
-    if s.classes is not None:
-        arrays |= {f"classes.{name}": getattr(s.classes, name) for name in CLASS_COLUMNS}
-    if s.cells is not None:
-        arrays |= {f"cells.{name}": getattr(s.cells, name) for name in CELL_COLUMNS}
-    if s.sample is not None:
-        arrays["sample"] = s.sample
-    if s.labels is not None:
-        for kind in LABEL_TALLIES:
-            tallies |= {f"{kind}.{i}": t for i, t in enumerate(getattr(s.labels, kind))}
-        arrays |= {"labels.by_wrong": s.labels.by_wrong, "labels.both": s.labels.both}
-    if s.images is not None:
-        images = s.images.images
-        arrays |= {f"images.{name}": getattr(images, name) for name in IMAGE_COLUMNS}
-        arrays |= {f"images.score.{name}": a for name, a in images.scores.items()}
-        arrays["images.place"] = s.images.place
-        arrays["images.names"] = images.names.astype(str)
-        arrays |= {f"images.map.{file}.{row}": a for (file, row), a in s.images.maps.items()}
-    flags: dict[str, object] = {}
-    for name, t in tallies.items():
-        if t is not None:
-            arrays |= {f"tally.{name}.{column}": a for column, a in to_columns(t).items()}
-            flags[name] = {"approximate": t.approximate, "weighted": t.weighted}
-    return {
-        "shape": s.shape,
-        "n": s.n,
-        "suspects": s.suspects,
-        "slices": slices,
-        "columns": list(s.slices),
-        "compact": s.compact,
-        "foreground": None if s.images is None else s.images.images.classes,
-        "alone": None if s.labels is None else s.labels.alone,
-        "cells": None if s.cells is None else [s.cells.weight, s.cells.k],
-        "tallies": flags,
-        "losses": {name: list(m) for name, m in s.losses.items()},
-    }
-
-
-def _join_summary(plain: dict[str, Any], file: Mapping[str, Array]) -> Summary:
-    kind, k, samples, names, grouped, weighted, positive, labels = plain["shape"]
-    class_names = None if names is None else tuple(names)
-    label_names = None if labels is None else tuple(labels)
-    tallies: dict[str, Tally] = {}
-    for name, flags in plain["tallies"].items():
-        columns = _pick(file, f"tally.{name}.")
-        tallies[name] = from_columns(columns, flags["approximate"], weighted=flags["weighted"])
-    slices: dict[str, dict[str, Tally]] = {column: {} for column in plain["columns"]}
-    for i, (column, name) in enumerate(plain["slices"]):
-        slices[column][name] = tallies[f"slice.{i}"]
-    classes = cells = label_sums = image_sums = None
-    if "classes.keys" in file:
-        classes = ClassSums(**{name: file[f"classes.{name}"] for name in CLASS_COLUMNS})
-    if plain["cells"] is not None:
-        weight, cell_classes = plain["cells"]
-        cells = ClassBinSums(file["cells.claim"], file["cells.true"], weight, cell_classes)
-    if label_names is not None:
-        n = range(len(label_names))
-        label_sums = LabelSums(
-            label_names,
-            tuple(tallies[f"present.{i}"] for i in n),
-            tuple(tallies[f"trusted.{i}"] for i in n),
-            file["labels.by_wrong"],
-            file["labels.both"],
-            alone=plain["alone"],
-        )
-    if plain["foreground"] is not None:
-        maps: dict[tuple[int, int], Array] = {}
-        for key, values in _pick(file, "images.map.").items():
-            number, row = key.split(".")
-            maps[int(number), int(row)] = values
-        images = Images(
-            classes=tuple(plain["foreground"]),
-            scores=_pick(file, "images.score."),
-            **{name: file[f"images.{name}"] for name in ("names", *IMAGE_COLUMNS)},
-        )
-        image_sums = ImageSums(images, file["images.place"], maps)
-    return Summary(
-        shape=Shape(
-            kind=kind,
-            k=k,
-            samples=samples,
-            class_names=class_names,
-            grouped=grouped,
-            weighted=weighted,
-            positive=positive,
-            labels=label_names,
-        ),
-        files={0: plain["n"]},
-        tallies=_pick(tallies, "score."),
-        uncertainty=tallies.get("uncertainty"),
-        positive=tallies.get("positive"),
-        losses={name: Moments(*m) for name, m in plain["losses"].items()},
-        classes=classes,
-        cells=cells,
-        sample=file.get("sample"),
-        suspects=tuple(SuspectSample(*s) for s in plain["suspects"]),
-        slices=slices,
-        compact=plain["compact"],
-        labels=label_sums,
-        images=image_sums,
-    )
-
-
-def _pick(values: Mapping[str, T], prefix: str) -> dict[str, T]:
-    """The entries whose names begin so, by the rest of their names."""
-    return {name.removeprefix(prefix): values[name] for name in values if name.startswith(prefix)}

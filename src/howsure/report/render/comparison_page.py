@@ -68,6 +68,7 @@ from howsure.report.report_types import (
 
 FEW_MODELS, SEVERAL_MODELS = 4, 12
 PAGE_ROWS = (200, 60, 25)  # rows of a table on the page: of few, several, and many models
+PAGE_MODELS = 30  # that are drawn, the best ones; the tables of models and the JSON have all
 PAIRS_TITLE, RANKING_TITLE = "Paired differences", "Ranking by AURC"
 RANKING_METRICS = ("augrc", "coverage_at_risk_0.05")
 PAIR_METRICS = ("aurc", "accuracy", "ece", "correctness_brier")
@@ -340,11 +341,10 @@ def render_comparison_page(data: ComparisonData) -> str:
     """One offline file: overlaid curves, cost, who is clearly better, and all tables."""
     models = [row["name"] for row in data["models"]]
     sheet = build_comparison_sheet(data)
-    pictures = [
-        draw_models_risk(data),
-        *draw_models_reliability(data),
-        *draw_cost_pictures(data),
-    ]
+    # Curves, the matrix and columns of the best; more would be neither told apart nor small.
+    best: ComparisonData = {**data, "models": data["models"][:PAGE_MODELS]}
+    best["cost"] = [row for row in data["cost"] if row["name"] in models[:PAGE_MODELS]]
+    pictures = draw_comparison_pictures(best)
     # Long tables of many models are cut to what a page can hold; the JSON has all of it.
     few, several, many = PAGE_ROWS
     if len(models) <= FEW_MODELS:
@@ -361,6 +361,11 @@ def render_comparison_page(data: ComparisonData) -> str:
         if table.title != RANKING_TITLE and len(table.rows) > most:
             note = f"{table.note} The first {most} of {len(table.rows):,} rows.".strip()
             table = replace(table, rows=table.rows[:most], note=note)
+        if len(table.head) > PAGE_MODELS + 2:
+            end = PAGE_MODELS + 2
+            note = f"{table.note} The best {PAGE_MODELS} of {len(models)} models.".strip()
+            rows = [row[:end] for row in table.rows]
+            table = replace(table, head=table.head[:end], rows=rows, note=note)
         tables.append(table)
     pairs: dict[str, str] = {}
     for pair in data["pairs"]:
@@ -380,14 +385,20 @@ def render_comparison_page(data: ComparisonData) -> str:
         title="Which one is better?",
         sheet=sheet,
         tables=tables,
-        matrix=build_matrix(data),
+        matrix=build_matrix(best),
         models=models,
         pairs=pairs,
-        legend=[(name, style_model(rank)) for rank, name in enumerate(models)],
+        legend=[(name, style_model(rank)) for rank, name in enumerate(models[:PAGE_MODELS])],
         pictures=pictures,
         pictures_json=dump_pictures(pictures),
         origin=origin,
     )
+
+
+def draw_comparison_pictures(data: ComparisonData) -> list[Picture]:
+    """Every picture of a comparison."""
+    curves = [draw_models_risk(data), *draw_models_reliability(data)]
+    return [*curves, *draw_cost_pictures(data)]
 
 
 def build_matrix(data: ComparisonData) -> TextTable:

@@ -26,7 +26,6 @@ from howsure.report.report_types import (
     Column,
     CurveData,
     HistogramData,
-    ReportData,
     build_curve_data,
 )
 from howsure.tallies.building import tally
@@ -44,21 +43,6 @@ class Gaps(TypedDict):
     x: Sequence[float]
     width: Sequence[float]
     gap: Sequence[float]
-
-
-def figure(report: ReportData) -> Figure:
-    """Risk–coverage, threshold diagram, reliability and histogram of a report side by side."""
-    plt = need("matplotlib.pyplot", for_="Report.figure", extra="plot")
-    data = report["curves"]
-    # A score that is no probability has no reliability diagram.
-    panels = 4 if "reliability_adaptive" in data else 3
-    fig, axes = plt.subplots(1, panels, figsize=(14, 3.4), layout="constrained")
-    risk_coverage(data["risk_coverage"], axes[0])
-    threshold_diagram(data["threshold_diagram"], axes[1], ideal=data["ideal_threshold_diagram"])
-    confidence_histogram(report["views"]["histogram"], axes[2], label=report["score"])
-    if "reliability_adaptive" in data:
-        reliability(data["reliability_adaptive"], axes[3])
-    return fig
 
 
 def line(curve: CurveData, ax: Axes = None, **style: Style) -> Axes:

@@ -330,7 +330,7 @@ def _build_parts_timeline(
 
 def render_monitor_page(data: MonitorData) -> str:
     """The whole page; everything on it comes from the monitor."""
-    pictures = [_draw_accuracy(data), _draw_scores(data)]
+    pictures = draw_monitor_pictures(data)
     origin: dict[tuple[str, str], None] = {}  # sources share most lines: each once, in order
     for provenance in data["provenance"].values():
         origin |= dict.fromkeys(describe_origin(data["howsure"], provenance))
@@ -343,6 +343,11 @@ def render_monitor_page(data: MonitorData) -> str:
         pictures_json=dump_pictures(pictures),
         origin=list(origin),
     )
+
+
+def draw_monitor_pictures(data: MonitorData) -> list[Picture]:
+    """Accuracy over time, and the scores."""
+    return [_draw_accuracy(data), _draw_scores(data)]
 
 
 def _draw_accuracy(data: MonitorData) -> Picture:

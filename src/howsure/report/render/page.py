@@ -302,10 +302,28 @@ def _build_operating_parts(report: ReportData) -> dict[str, object]:
     }
 
 
-def _build_picture_parts(report: ReportData) -> dict[str, object]:
-    """All pictures, and what is drawn in them for the pointer and for files."""
-    binary, corp = report["binary"], report["views"].get("corp")
-    confusion = report["views"].get("confusion")
+class ReportPictures(NamedTuple):
+    """All pictures of a report, by the section that they stand in."""
+
+    linked: list[Picture]
+    binnings: list[BinsOption]
+    more: list[Picture]
+    corp: list[Picture]
+    positive: list[Picture]
+    slices: list[Picture]
+    confusions: list[Picture]
+
+    @property
+    def every(self) -> list[Picture]:
+        """All of them."""
+        reliability = [option.picture for option in self.binnings]
+        first, last = [*self.linked, *reliability, *self.more], [*self.slices, *self.confusions]
+        return [*first, *self.corp, *self.positive, *last]
+
+
+def draw_pictures(report: ReportData) -> ReportPictures:
+    """Every picture that the report's data allow."""
+    corp, confusion = report["views"].get("corp"), report["views"].get("confusion")
     linked = [
         curve_pictures.draw_risk_coverage(report),
         curve_pictures.draw_threshold_diagram(report),
@@ -337,33 +355,43 @@ def _build_picture_parts(report: ReportData) -> dict[str, object]:
             ),
         ]
     )
-    corp_picture = None if corp is None else curve_pictures.draw_corp(report, corp)
     positive = _drop_none(
         [
             curve_pictures.draw_decision_curve(report),
             curve_pictures.draw_positive_reliability(report),
         ]
     )
-    slices = pictures.draw_slices(report.get("slices"))
     confusions: list[Picture] = []
     # Few classes have a table of all labels and answers instead.
     if confusion is not None and not pictures.has_heat_table(confusion):
         confusions = _drop_none([pictures.draw_confusions(confusion)])
-    reliability = [option.picture for option in binnings]
-    every = [*linked, *reliability, *more, corp_picture, *positive, *slices, *confusions]
+    return ReportPictures(
+        linked=linked,
+        binnings=binnings,
+        more=more,
+        corp=[] if corp is None else [curve_pictures.draw_corp(report, corp)],
+        positive=positive,
+        slices=pictures.draw_slices(report.get("slices")),
+        confusions=confusions,
+    )
+
+
+def _build_picture_parts(report: ReportData) -> dict[str, object]:
+    """All pictures, and what is drawn in them for the pointer and for files."""
+    binary, corp, drawn = report["binary"], report["views"].get("corp"), draw_pictures(report)
     parts: dict[str, object] = {
-        "positive_pictures": positive,
+        "positive_pictures": drawn.positive,
         "positive_class": None,
         "calls_json": None,
         "call_numbers": CALL_NUMBERS,
-        "linked_pictures": linked,
-        "binnings": binnings,
-        "more_pictures": more,
-        "slice_pictures": slices,
-        "confusion_pictures": confusions,
-        "corp_picture": corp_picture,
+        "linked_pictures": drawn.linked,
+        "binnings": drawn.binnings,
+        "more_pictures": drawn.more,
+        "slice_pictures": drawn.slices,
+        "confusion_pictures": drawn.confusions,
+        "corp_picture": next(iter(drawn.corp), None),
         "corp_parts": [] if corp is None else sections.list_corp_parts(corp),
-        "pictures_json": dump_pictures(_drop_none(every)),
+        "pictures_json": dump_pictures(drawn.every),
     }
     if binary is not None:
         parts["positive_class"] = name_class(binary["positive_class"])

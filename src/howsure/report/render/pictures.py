@@ -21,8 +21,9 @@ from howsure.report.report_types import (
     ReportData,
     Slices,
 )
+from howsure.report.verdict_text import choose_guarantee
 
-OPENING_COVERAGE = 0.9  # the coverage at which the page opens
+OPENING_COVERAGE = 0.9  # the coverage at which a page without a guarantee opens
 CURVE_POINTS, BEFORE_POINTS = 180, 120  # points of a curve, and of one before calibration
 THUMBNAIL_LETTERS = 45_000  # letters of all small pictures on a page, so that it stays small
 BY_CHANCE = "by chance"  # what the band of a reliability diagram is
@@ -81,7 +82,9 @@ class Caption(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A heading, how to read it, the drawing, what is drawn, and what its colours mean."""
+    """A heading, how to read it, the drawing, what is drawn, and what its colours mean; `frames` and
+    `marks` are what the drawing is made of.
+    """
 
     name: str
     title: str
@@ -89,6 +92,8 @@ class Picture(NamedTuple):
     svg: Markup
     data: PictureData
     legend: Legend
+    frames: Sequence[Frame]
+    marks: Sequence[Markup]
 
 
 def build_picture(
@@ -131,6 +136,8 @@ def build_picture(
         svg=svg.build_svg(frame, marks, title=caption.alt, name=caption.name, more=more),
         data=data,
         legend=caption.legend,
+        frames=(frame, *more),
+        marks=marks,
     )
 
 
@@ -221,9 +228,14 @@ class Opening(NamedTuple):
 
 
 def find_opening(report: ReportData) -> Opening:
-    """The operating point nearest to the coverage at which pages open."""
+    """The operating point of the guarantee that the verdict speaks of, so that both say one number;
+    where there is none, one of a usual coverage.
+    """
     points = report["views"]["operating"]
-    distances = [abs(coverage - OPENING_COVERAGE) for coverage in points["coverage"]]
+    offered = [g for g in report.get("guarantees", []) if "empty" not in g]
+    promised = choose_guarantee(offered) if offered else None
+    wanted = OPENING_COVERAGE if promised is None else promised["coverage"]
+    distances = [abs(coverage - wanted) for coverage in points["coverage"]]
     row = distances.index(min(distances))
     # A threshold of null is not finite; nothing is shaded then.
     return Opening(

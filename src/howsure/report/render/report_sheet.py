@@ -59,6 +59,7 @@ GOOD_COVERAGE = 0.3  # the share of answers that makes a threshold worth its ris
 PAGE_PURPOSE = "the page: drag the threshold, price errors, download the policy"
 
 DEFERRAL_ROWS = 12  # of a long deferral table
+SENT_QUESTIONS = 12
 
 
 def build_report_sheet(report: ReportData, *, full: bool = False, page: bool = False) -> Sheet:
@@ -69,7 +70,10 @@ def build_report_sheet(report: ReportData, *, full: bool = False, page: bool = F
     metrics, confusion = report["metrics"], report["views"].get("confusion")
     groups = group_by_question(metrics)
     if not full:
-        main = {name: entry for name, entry in metrics.items() if name in TERMINAL_NUMBERS}
+        names = TERMINAL_NUMBERS
+        if report["samples"] > 1:  # entropies of samples are what UCE is about
+            names = (*names, "uce")
+        main = {name: entry for name, entry in metrics.items() if name in names}
         groups = [("The numbers that matter", main)]
     shared = find_shared_notes(metrics)
     numbers = [build_metrics_table(question, some, shared) for question, some in groups]
@@ -244,6 +248,9 @@ def _write_headline(plan: PlanData) -> str:
         return f"Accept a label where its {score} reaches its own threshold, defer the rest."
     if threshold is None:
         return "Nothing can be accepted: defer everything."
+    if "case_confidence" in plan:
+        product = f"{plan['case_confidence']:.6g}"
+        return f"Automate a case where the product of its confidences is at least {product}, defer the rest."
     if plan["by"] == "image":
         score = next(iter(plan["thresholds"]))
         return (
@@ -295,6 +302,15 @@ def _write_sentences(plan: PlanData) -> list[str]:
             if guarantee["why"]:
                 help_ = guarantee["why"]
             lines.append(f"infeasible {have} do not allow this guarantee; {help_}")
+    if "asked" in plan:
+        lines += [f"cases      {sentence}" for sentence in plan["asked"]["sentences"]]
+        sent = [f"{name} {count:,}" for name, count in plan["asked"]["sent_by"].items()]
+        if len(sent) > 1:
+            lines.append(
+                f"sent by    {', '.join(sent[:SENT_QUESTIONS])} (the least confident answer)"
+            )
+    if "suggestions" in plan:
+        lines.append(f"suggested  {plan['suggestions']['text']}")
     if plan["expected"]:
         lines.append(f"expected   {_write_shares(plan['expected'])}")
     if plan["test"]:

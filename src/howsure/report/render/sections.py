@@ -51,7 +51,7 @@ SCORE_METRICS = ("aurc", "auroc", "aupr_error", "coverage_at_risk_0.01", "eor_sm
 OPERATING_HEADINGS = {
     "coverage": "decided alone",
     "threshold": "threshold",
-    "accuracy": "right among these",
+    "accuracy": "right among these, observed",
     "limits": "with limits",
     "wrong": "wrong among these",
 }

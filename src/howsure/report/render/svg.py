@@ -87,6 +87,17 @@ class Scale:
         share = (v - low) / ((high - low) or 1.0)
         return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
 
+    def invert(self, pixel: float) -> float:
+        """The value that is drawn at a pixel.
+
+        >>> Scale(low=0, high=2, start=10, end=30).invert(20)
+        1.0
+        """
+        share = (pixel - self.start) / ((self.end - self.start) or 1.0)
+        if self.log:
+            return self.low * (self.high / self.low) ** share
+        return self.low + share * (self.high - self.low)
+
 
 def find_ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Round numbers between the ends."""
@@ -219,12 +230,10 @@ class Frame:
 
     def draw_axes(self) -> Markup:
         """Grid, ticks and labels."""
-        # The lower of two panels, or the only one, has the ticks and the label of x.
-        lowest = self.y.start > self.paper.height / 2
-        marks = [*self._draw_x_ticks(lowest), *self._draw_y_ticks()]
+        marks = [*self._draw_x_ticks(), *self._draw_y_ticks()]
         left, right, bottom = map(format_pixel, (self.x.start, self.x.end, self.y.start))
         marks.append(Markup(f'<path class="axis" d="M{left} {bottom}H{right}"/>'))
-        if lowest:
+        if self.is_lowest:
             middle = format_pixel((self.x.start + self.x.end) / 2)
             text = Markup('<text x="{}" y="{}" text-anchor="middle">{}</text>')
             marks.append(text.format(middle, self.paper.height - 6, self.x_axis.label))
@@ -233,7 +242,9 @@ class Frame:
             marks.append(text.format(format_pixel(self.y.end - 16), self.y_axis.label))
         return Markup("").join(marks)
 
-    def _draw_x_ticks(self, written: bool) -> Iterator[Markup]:
+    @property
+    def x_ticks(self) -> list[tuple[float, str]]:
+        """The ticks of x, value and text."""
         room, names = self.x.end - self.x.start, self.x_axis.names
         ticks = find_axis_ticks(self.x_axis, self.x, most=min(5, int(room / 44)))
         if names:
@@ -242,11 +253,27 @@ class Frame:
             texts = [text for _, text in ticks]
             # Names that would run into each other are left out at an even step.
             ticks = ticks[:: ceil(len(ticks) / max(1, count_fitting(texts, room)))]
+        return ticks
+
+    @property
+    def y_ticks(self) -> list[tuple[float, str]]:
+        """The ticks of y, value and text."""
+        most = 4 if self.y.start - self.y.end > 100 else 2
+        return find_axis_ticks(self.y_axis, self.y, most)
+
+    @property
+    def is_lowest(self) -> bool:
+        """Whether it is the lower of two panels, or the only one: it has the ticks and the label of
+        x.
+        """
+        return self.y.start > self.paper.height / 2
+
+    def _draw_x_ticks(self) -> Iterator[Markup]:
         low, high = format_pixel(self.y.start), format_pixel(self.y.end)
-        for v, text in ticks:
+        for v, text in self.x_ticks:
             at = self.x(v)
             yield Markup(f'<path class="grid" d="M{format_pixel(at)} {high}V{low}"/>')
-            if not written:
+            if not self.is_lowest:
                 continue
             anchor = "middle"
             if at + LETTER_WIDTH * len(text) / 2 > self.paper.width:
@@ -256,9 +283,8 @@ class Frame:
             yield Markup(f'<text {place} text-anchor="{anchor}">{escape(text)}</text>')
 
     def _draw_y_ticks(self) -> Iterator[Markup]:
-        most = 4 if self.y.start - self.y.end > 100 else 2
         left, right = format_pixel(self.x.start), format_pixel(self.x.end)
-        for v, text in find_axis_ticks(self.y_axis, self.y, most):
+        for v, text in self.y_ticks:
             at = self.y(v)
             place = f'x="{format_pixel(self.x.start - 6)}" y="{format_pixel(at + 4.5)}"'
             yield Markup(

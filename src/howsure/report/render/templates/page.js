@@ -72,7 +72,18 @@ const howsure = (() => {
     li.append(a); list.append(li);
     return [h.id, a];
   }));
-  const go = (id) => { section = id; write(); $(id).scrollIntoView(); };
+  // On a phone sections below the first two are folded until they are asked for.
+  const unfold = (e, open = true) => { e.classList.toggle("folded", !open); e.querySelector("h2 .fold")?.setAttribute("aria-expanded", `${open}`); };
+  for (const s of all("main > section").slice(2)) {
+    const h = s.querySelector("h2"), b = document.createElement("button");
+    b.type = "button"; b.className = "fold small"; b.textContent = "Show"; b.setAttribute("aria-label", `Show ${h.firstChild.textContent.trim()}`);
+    b.addEventListener("click", () => { const open = s.classList.contains("folded"); unfold(s, open); b.textContent = open ? "Hide" : "Show"; });
+    h.append(b); unfold(s, false);
+  }
+  if (matchMedia("(max-width: 640px)").matches) all(".deferral").forEach((d) => { d.open = false; });
+  const reveal = (id) => { const s = $(id)?.closest("section"); if (s) unfold(s); };
+  addEventListener("beforeprint", () => all("main > section").forEach((s) => unfold(s)));
+  const go = (id) => { section = id; write(); reveal(id); $(id).scrollIntoView(); };
   for (const a of all("a[href^='#']")) a.addEventListener("click", (e) => { e.preventDefault(); go(a.getAttribute("href").slice(1)); });
   const current = () => {
     let here = headings[0];
@@ -85,7 +96,7 @@ const howsure = (() => {
   };
   addEventListener("scroll", current, { passive: true });
   current();
-  if (section && $(section)) $(section).scrollIntoView();
+  if (section && $(section)) { reveal(section); $(section).scrollIntoView(); }
 
   // Numbers in words, as the report writes them.
   const general = (v, digits) => { // as Python's %g
