@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
+from howsure import InputError
 from howsure.formats.logs import is_decision_log
 from howsure.formats.logs.decisions import read_decision_log
 from howsure.predictions.read_options import ReadOptions
@@ -190,3 +191,16 @@ def test_options_may_differ_and_keys_come_in_any_order(tmp_path: Path) -> None:
     log = read_decision_log(write_lines(tmp_path / "b.jsonl", [*same, {"answers": {"q": other}}]))
     assert log.questions[0].options is None
     assert np.allclose(log.get_answer_probability(), [0.9, 1.0])
+
+
+def test_a_cell_beyond_the_limit_of_csv_is_refused_and_the_limit_stays(tmp_path: Path) -> None:
+    limit = csv.field_size_limit()
+    body = json.dumps({"model": "m", "answers": {"late": {"type": "noul", "noul": 0.07}}})
+    path = tmp_path / "log.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(
+            [["id", "raw", "note"], ["a", body, ""], ["b", body, "x" * (limit + 1)]]
+        )
+    with pytest.raises(InputError, match="line 3 is no CSV"):
+        read_decision_log(path)
+    assert csv.field_size_limit() == limit

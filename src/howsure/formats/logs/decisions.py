@@ -245,10 +245,15 @@ def iterate_records(path: Path) -> Iterator[tuple[int, Record]]:
         return
     if suffix in (".csv", ".tsv"):
         text = check_readable(path).read_text(encoding="utf-8-sig")
-        csv.field_size_limit(1 << 27)
         rows = csv.DictReader(StringIO(text), delimiter="\t" if suffix == ".tsv" else ",")
-        for number, row in enumerate(rows, start=2):
-            yield number, {str(name): cell for name, cell in row.items()}
+        # The limit of a cell is Python's own: raised, it would hold for every reader of the process.
+        try:
+            for number, row in enumerate(rows, start=2):
+                yield number, {str(name): cell for name, cell in row.items()}
+        except csv.Error as e:
+            raise InputError(
+                f"{path.name}, line {rows.line_num + 1}", got=f"is no CSV: {e}"
+            ) from None
         return
     for number, value in enumerate(find_records(parse_document(path.read_bytes(), path.name)), 1):
         yield number, as_record(value)
