@@ -35,6 +35,16 @@ ROWS = [
 ]
 
 
+def test_a_walk_stays_as_narrow_as_its_distribution() -> None:
+    """Noise of the Fourier transforms beyond both tails is cut, or each step would widen the walk."""
+    step = band.BandStep(10_000, 0.05)
+    walk = band.Mass(0, np.ones(1))
+    for _ in range(50):
+        walk = step.add_to(walk)
+    assert walk.p.sum() == pytest.approx(1, abs=1e-12)
+    assert len(walk.p) < 2 * 10 * binom(500_000, 0.05).std()
+
+
 @pytest.mark.parametrize(("n", "risk", "delta", "ranks", "band", "chain"), LIMITS)
 def test_limits_of_another_hand(
     n: int, risk: float, delta: float, ranks: list[int], band: list[int], chain: list[int]
