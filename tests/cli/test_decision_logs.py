@@ -126,3 +126,45 @@ def test_a_tie_at_the_top_has_its_sentence(howsure: Callable, logs: Path) -> Non
     ran = howsure("threshold", "tied.jsonl", "--risk", "0.05")
     assert ran.code == 1
     assert "stand at confidence 1.00, 50 of them wrong" in " ".join(ran.out.split())
+
+
+def test_a_refusal_is_never_accepted(howsure: Callable, logs: Path) -> None:
+    with (logs / "log.jsonl").open("w") as file:
+        for i in range(200):
+            late = {"type": "refusal"} if i % 10 == 0 else {"type": "noul", "noul": 0.9}
+            body = {"late": late, "soon": {"type": "noul", "noul": 0.8}}
+            file.write(json.dumps({"id": i, "answers": body}) + "\n")
+    (logs / "log.csv").write_text("id,late,soon\n" + "".join(f"{i},yes,yes\n" for i in range(200)))
+    for extra in ([], ["--case", "record"], ["--case", "record", "--partial"]):
+        args = ["--labels", "log.csv", "--risk", "0.99", "--delta", "0.5", "-o", "p.json"]
+        assert howsure("threshold", "log.jsonl", *args, *extra).code == 0
+        lines = map(json.loads, howsure("decide", "p.json", "log.jsonl").out.splitlines())
+        accepted = {line["id"] for line in lines if line["decision"] == "accept"}
+        assert not accepted & {f"{i} late" for i in range(0, 200, 10)}
+        assert ("0 soon" in accepted) == (extra != ["--case", "record"])
+        assert len(accepted) == 360 if extra == ["--case", "record"] else 380
+
+
+def test_a_case_counts_where_all_its_answers_have_labels(howsure: Callable, logs: Path) -> None:
+    rows = list(csv.reader((logs / "old.csv").open()))
+    for row in rows[1::4]:
+        row[2] = ""
+    csv.writer((logs / "few.csv").open("w", newline="")).writerows(rows)
+    args = ["--labels", "few.csv", "--risk", "0.2", "--case", "record", "--json"]
+    ran = howsure("threshold", "old.jsonl", *args)
+    assert json.loads(ran.out)["n"] == 900
+    assert "300 of 1,200 cases lack a label and are left out" in ran.err
+
+
+def test_no_digits_for_a_whole_case(howsure: Callable, logs: Path) -> None:
+    args = ["--labels", "old.csv", "--risk", "0.05", "--case", "record", "--digits", "2"]
+    ran = howsure("threshold", "old.jsonl", *args)
+    assert ran.code == 2
+    assert "no gateway compares a whole case" in ran.err
+
+
+def test_the_probability_stands_beside_the_field(howsure: Callable, logs: Path) -> None:
+    args = ["--labels", "old.csv", "--risk", "0.05", "--question", "team", "--json"]
+    plan = json.loads(howsure("threshold", "old.jsonl", *args).out)
+    least = plan["asked"]["probability"]["team"]
+    assert plan["threshold"] == pytest.approx((3 * least - 1) / 2, abs=0.011)

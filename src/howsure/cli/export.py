@@ -12,7 +12,11 @@ from howsure.cli.input_output import OutputPath, PathCommand, StatePath
 @click.command(cls=PathCommand)
 @click.argument("policy", type=StatePath(exists=True, dir_okay=False))
 @click.option(
-    "--to", "target", required=True, type=click.Choice(["c", "js", "sql"]), help="The language."
+    "--to",
+    "target",
+    required=True,
+    type=click.Choice(["c", "js", "sql", "vercel", "litellm", "table"]),
+    help="The language, or the gateway of a decision model.",
 )
 @click.option("-o", "--out", required=True, type=OutputPath(), help="The file to write.")
 @click.option(
@@ -28,16 +32,21 @@ from howsure.cli.input_output import OutputPath, PathCommand, StatePath
     type=click.Choice(["sqlite", "duckdb", "postgres"]),
     help="Of --to sql.",
 )
-@click.option("--model", default="", help="Name of the model, for the head of the file.")
+@click.option("--question", help="Of --to vercel and litellm: the one question it is about.")
+@click.option(
+    "--model",
+    default="",
+    help="Name of the model, for the head of the file; vercel: the one that answers below.",
+)
 @click.option(
     "--expires", default="", help="Date until which it may be used, for the head of the file."
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def command(
-    policy: str, target: str, out: str, given: str | None, dialect: str, model: str, expires: str,
-    quiet: bool,
+    policy: str, target: str, out: str, given: str | None, dialect: str, question: str | None, model: str,
+    expires: str, quiet: bool,
 ) -> None:  # fmt: skip
-    """Write a policy as a program: C99, JavaScript or SQL.
+    """Write a policy as a program (C99, JavaScript, SQL) or as the settings of a gateway.
 
     The file carries the guarantee and what it rests on. A score that is compared as given (confidence, score) is
     decided as howsure decide does; a softmax of logits may be deferred within 2^-40 of the threshold.
@@ -46,19 +55,27 @@ def command(
     Examples:
       howsure export policy.json --to c -o policy.h
       howsure export policy.json --to sql --input confidence --dialect duckdb -o policy.sql
+      howsure export policy.json --to vercel --question team --model big/model -o gateway.json
     """
     from howsure._core.file_access import write_text
     from howsure._core.saving import identify_saved, load
     from howsure.policies.policy import Policy
     from howsure.serving.exports import EXPORTS, plan_export
+    from howsure.serving.gateways import GATEWAYS, plan_gateway
 
     value = load(policy)
     if not isinstance(value, Policy):
         raise InputError(f"{policy} holds a saved {type(value).__name__}, not a policy.")
+    digest = identify_saved(policy)[1]
+    if target in GATEWAYS:
+        settings = plan_gateway(value, digest=digest, model=model)
+        write_text(out, GATEWAYS[target](settings, question))
+        note(f"wrote {out}", quiet)
+        return
     made = plan_export(
         value,
         given=given,
-        digest=identify_saved(policy)[1],
+        digest=digest,
         model=model,
         expires=expires,
         dialect=dialect,

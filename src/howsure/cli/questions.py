@@ -56,12 +56,17 @@ def prepare_questions(
 
 
 def choose_case_rule(
-    rule: dict[str, Any], choose: Callable[..., Any], by_answer: bool
+    rule: dict[str, Any], choose: Callable[..., Any], by_answer: bool, digits: int | None
 ) -> tuple[Callable[..., Any], str]:
     """The rule and the score for cases, whole or answer by answer."""
     if rule["risk"] is None:
         raise InputError("--case guarantees a risk; say --risk.")
     if not by_answer:
+        if digits is not None:
+            raise InputError(
+                "--digits rounds what a gateway compares, and no gateway compares a whole case; "
+                "leave it out, or say --partial."
+            )
         return choose, "case"
     from howsure.policies.cases import guaranteed_answers
 

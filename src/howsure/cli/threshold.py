@@ -193,10 +193,12 @@ def command(
     elif case is not None:
         cluster = case
     if case is not None:
-        choose, score = choose_case_rule(rule, choose, by_answer)
+        choose, score = choose_case_rule(rule, choose, by_answer, digits)
     elif by_answer:
         raise InputError("--partial is about cases; say --case.")
     columns = Focus.of(None, (), loss, image_score).columns
+    if asked is not None:
+        columns.append("probability")
     if asked is not None and len(asked) > 1 and case is not None:
         columns.append("question")
     if at_once and by is None:

@@ -60,6 +60,7 @@ class Contents:
     size: int = 0  # about the bytes of its cells, where the file is packed text
     digits: int | None = None  # of its probabilities, where the reader knows
     asked: Asked | None = None  # of a decision model's log
+    notes: tuple[str, ...] = ()  # what the reader left out
 
     def get_line(self, row: int) -> int | None:
         """The line that a row stands on, where the file has lines."""

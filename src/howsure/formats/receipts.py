@@ -68,6 +68,7 @@ def build_receipt(contents: Contents, options: ReadOptions) -> Receipt:
         of_class_1=of_class_1,
         multilabel=options.multilabel,
         asked=contents.asked,
+        notes=contents.notes,
         field=contents.asked is not None and options.kind == "confidence",
     )
 

@@ -264,7 +264,9 @@ class PlannedGuarantee(TypedDict):
 
 
 class SegmentData(TypedDict):
-    """One segment: its threshold, null where all of it is deferred, and what is promised of it."""
+    """One segment: its threshold, null where all of it is deferred (of whole cases the product of
+    their confidences), and what is promised of it.
+    """
 
     name: str
     threshold: float | None
@@ -331,7 +333,8 @@ class SuggestionsData(TypedDict):
 
 class AskedData(TypedDict):
     """A decision model's log: its cases, how many are automatic as a whole, which question sends how
-    many of the others to people, and what is guaranteed, in words.
+    many of the others to people, the least probability of an accepted answer to each question, and
+    what is guaranteed, in words.
     """
 
     cases: int
@@ -339,6 +342,7 @@ class AskedData(TypedDict):
     answers: int
     automatic_answers: int
     sent_by: dict[str, int]
+    probability: dict[str, float]
     sentences: list[str]
 
 
@@ -387,10 +391,13 @@ def plan(
     """
     decisions = policy.decide(preds)
     own = dict(zip(policy.keys, policy.thresholds, strict=True))
+    feasible = min(policy.threshold, *own.values(), inf) < inf
+    if policy.score == CASE_SCORE:  # people read a product, not the sum of logarithms
+        own = {name: exp(at) if at < inf else inf for name, at in own.items()}
     out: dict[str, object] = {
         "score": policy.score,
         "threshold": policy.threshold,
-        "feasible": min(policy.threshold, *own.values(), inf) < inf,
+        "feasible": feasible,
         "by": policy.by,
         "thresholds": own,
         "deferral": {} if preds.graded else _count_deferrals(policy, preds, level),
@@ -471,8 +478,16 @@ def describe_asked(policy: Policy, preds: Predictions, decisions: Decisions) -> 
     automatic = int((~deferred).sum())
     sentences = write_case_sentences(policy, len(cases), automatic, decisions)
     risk = 0.0 if policy.guarantee is None else policy.guarantee.risk
+    # The field of a choice is no probability, so that of the accepted answers is given beside it.
+    given = (preds.attributes or {}).get("probability")
+    least_probability: dict[str, float] = {}
     for name in np.unique(names).tolist():
         mine = names == name
+        accepted = mine & decisions.accept
+        if given is not None and accepted.any():
+            value = float(given[accepted].astype(np.float64).min())
+            if not isnan(value):
+                least_probability[name] = value
         if policy.score != CASE_SCORE and not decisions.accept[mine].any():
             tie = describe_top_tie(decisions.score[mine], preds.correct[mine], risk, name)
             if tie:
@@ -483,6 +498,7 @@ def describe_asked(policy: Policy, preds: Predictions, decisions: Decisions) -> 
         "answers": preds.n,
         "automatic_answers": int(decisions.accept.sum()),
         "sent_by": dict(by_count),
+        "probability": least_probability,
         "sentences": sentences,
     }
 

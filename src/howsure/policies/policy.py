@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Rest = Literal["defer", "common"]
 Rule: TypeAlias = "Callable[..., Threshold | Guaranteed]"  # a tally or outcomes → a threshold
 DONT_KNOW = "I don't know"
+NO_ANSWER = ""  # what a decision model answers where it refused
 CASE_SCORE = "case"  # the confidences of all answers of a case, together
 SMALLEST_CONFIDENCE = 1e-300  # a confidence of 0 has no logarithm
 LISTED_LABELS = 20  # labels that an error lists
@@ -398,8 +399,15 @@ class Policy:
         else:  # the cheapest answer need not be the likeliest
             answer, cost = find_cheapest(preds, self.costs)
             score, confidence = -cost, preds.probs[np.arange(preds.n), answer]
+        accept: Bools = score >= self.limits(preds, answer)
+        if self.asked is not None and answer.dtype.kind not in "iu":
+            # A refusal is no answer, however low the threshold is.
+            refused: Bools = np.asarray(answer == NO_ANSWER)
+            if self.score == CASE_SCORE and preds.group is not None:
+                refused = np.isin(preds.group, preds.group[refused])
+            accept = accept & ~refused
         decisions = Decisions(
-            accept=score >= self.limits(preds, answer),
+            accept=accept,
             prediction=answer,
             confidence=confidence,
             score=score,

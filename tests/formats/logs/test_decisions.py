@@ -204,3 +204,29 @@ def test_a_cell_beyond_the_limit_of_csv_is_refused_and_the_limit_stays(tmp_path:
     with pytest.raises(InputError, match="line 3 is no CSV"):
         read_decision_log(path)
     assert csv.field_size_limit() == limit
+
+
+def test_a_policy_knows_the_question_it_is_about(tmp_path: Path) -> None:
+    body = {"q": choice("a", 0.9), "late": {"type": "noul", "noul": 0.2}}
+    records = [{"id": i, "label": {"q": "a"}, "answers": body} for i in range(3)]
+    path = write_lines(tmp_path / "a.jsonl", records)
+    options = ReadOptions(question="q", kind="confidence", names={"confidence": "probability"})
+    preds = hs.read(path, options=options)
+    assert preds.receipt is not None
+    assert preds.receipt.asked is not None
+    assert list(preds.receipt.asked.questions) == ["q"]
+    assert preds.receipt.asked.questions["q"][1] == "probability"
+    assert preds.values.tolist() == [0.9] * 3  # asked for, although there is a field
+
+
+def test_a_text_about_the_record_is_no_mark_of_the_question(tmp_path: Path) -> None:
+    digests: list[str] = []
+    for text in ("Is {} late?", "Is it late?", "Is {} late?"):
+        records = []
+        for i in range(3):
+            asked = [{"type": "predicate", "name": "late", "text": text.format(i + len(digests))}]
+            answers = [{"type": "predicate", "name": "late", "probability": 0.7}]
+            records.append({"request": {"questions": asked}, "answers": answers})
+        log = read_decision_log(write_lines(tmp_path / f"{len(digests)}.jsonl", records))
+        digests.append(log.questions[0].digest)
+    assert digests[0] == digests[2] != digests[1]

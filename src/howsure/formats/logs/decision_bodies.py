@@ -225,9 +225,7 @@ class BodyColumns:
         if not isinstance(p, int | float) or isinstance(p, bool):
             raise TypeError
         self.answer.append(int(p > 0.5))
-        # As for two classes elsewhere: 1 - 0.07 is the 0.93 that a person would write.
-        sure = p if p > 0.5 else 1 - p
-        self.confidence.append(round(sure, 13) if sure <= 0.999 else sure)
+        self.confidence.append(p if p > 0.5 else subtract_from_one(p))
         self.option.append(1)
         self.probability.append(p)
 
@@ -283,6 +281,16 @@ class BodyColumns:
         if given is None:
             given = float("nan")
         self.confidence.append(cast("float", given))
+
+
+def subtract_from_one(p: float) -> float:
+    """1 - p, without the noise of the last bits where p has few digits: then p <= 0.07 and a
+    complement of at least 0.93 are the same comparison.
+
+    >>> subtract_from_one(0.07), subtract_from_one(0.07000000000000006)
+    (0.93, 0.9299999999999999)
+    """
+    return round(1 - p, 13) if round(p, 13) == p else 1 - p
 
 
 def _name_answers(answers: Sequence[Json]) -> Iterator[tuple[str, Json]]:

@@ -351,8 +351,11 @@ def build_log(
                     column.append(model)
                 else:
                     column[i] = model
-            if i == 0 or (not texts and i < PROBE_RECORDS):
-                texts = find_request(record)
+            if i < PROBE_RECORDS:
+                for name, text in find_request(record).items():
+                    # What differs from record to record, such as a text about the record, is no
+                    # mark of the question.
+                    texts[name] = text if texts.get(name, text) == text else ""
         for column in envelope.values():
             if len(column) == i:
                 column.append(None)
@@ -547,10 +550,12 @@ def build_decision_contents(
         "confidence": confidence,
         "probability": probability,
     }
+    notes: list[str] = []
     labels = Labels.of(log, options, truth, ids)
     if labels is not None:
         known = labels.add_columns(log, columns, tolerance)
         check_unlabelled(log, answered, known, confidence)
+        notes += drop_unlabelled_cases(log, options, record_ids, known)
         rows = rows & known
         if not rows.any():
             got, need = "has no answer with a label", "check --join and the names of the questions"
@@ -589,17 +594,40 @@ def build_decision_contents(
         lines=log.lines[log.record[rows]],
         class_names=class_names,
         digits=count_digits(log.probability) if class_names else None,
-        asked=list_asked(log),
+        asked=list_asked(log, options),
+        notes=tuple(notes),
     )
 
 
-def list_asked(log: DecisionLog) -> Asked:
+def drop_unlabelled_cases(
+    log: DecisionLog, options: ReadOptions, record_ids: Array, known: Bools
+) -> list[str]:
+    """Of cases count those whose answers all have labels: an answer without one may be the wrong
+    one. Changes `known`, and says how many are left out.
+    """
+    if options.case is None:
+        return []
+    # What was refused is deferred, whatever its label: it keeps no case out.
+    known |= log.reason != ANSWERED
+    cases, place = np.unique(find_cases(log, options, record_ids), return_inverse=True)
+    lacking = count_values(place, weights=~known, minlength=len(cases)) > 0
+    known &= ~lacking[place]
+    labelled = count_values(place, weights=known, minlength=len(cases)) > 0
+    if not lacking.any() or not labelled.any():
+        return []
+    return [f"{int(lacking.sum()):,} of {len(cases):,} cases lack a label and are left out"]
+
+
+def list_asked(log: DecisionLog, options: ReadOptions) -> Asked:
     """The models and questions of a log, and the field that a gateway compares."""
     questions: dict[str, tuple[str, ...]] = {}
     for i, question in enumerate(log.questions):
+        if options.question not in (None, question.name) or question.kind == "refusal":
+            continue
         mine = (log.question == i) & (log.reason == ANSWERED)
         compared = "confidence"
-        if question.kind == "yes/no" or np.isnan(log.confidence[mine]).all():
+        asked_for = options.get_column("confidence") == "probability"
+        if question.kind == "yes/no" or asked_for or np.isnan(log.confidence[mine]).all():
             compared = "probability"
         questions[question.name] = (question.kind, compared, question.digest)
     return Asked(models=log.models, questions=questions)
@@ -627,8 +655,6 @@ def choose_confidence(
     for i, question in enumerate(log.questions):
         mine = answered & (log.question == i)
         lacking = mine & np.isnan(confidence)
-        if not lacking.any():
-            continue
         if lacking.sum() == mine.sum() or options.get_column("confidence") == "probability":
             confidence[mine] = probability[mine]
             lacking = mine & np.isnan(confidence)

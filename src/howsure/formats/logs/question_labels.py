@@ -15,6 +15,7 @@ from howsure.formats.logs.decisions import (
     Truth,
     build_decision_contents,
     choose_ids,
+    choose_records,
     read_decision_log,
 )
 from howsure.predictions.class_labels import COLUMN_ALIASES
@@ -37,10 +38,10 @@ def open_decision_log(
 ) -> tuple[str, Contents]:
     """What a log is called, and its answers as a table."""
     if labels is None:
-        log = load_log(path, options)
+        log = choose_records(load_log(path, options), options.where)
         return log.title, build_decision_contents(log, options)
     ours, sign, theirs = (word.strip() for word in labels[1].partition("="))
-    log = load_log(path, options, ours)
+    log = choose_records(load_log(path, options, ours), options.where)
     if ours == "id" and not sign and "id" not in log.envelope:
         ours, theirs = choose_ids(log)[0], "id"
     truth = read_question_labels(Path(labels[0]), theirs or ours, log, options)

@@ -242,8 +242,13 @@ def list_segments(segments: Sequence[SegmentData]) -> TableRows:
 
 def _write_headline(plan: PlanData) -> str:
     threshold, score = plan["threshold"], plan["score"]
+    if "asked" in plan:
+        score = "confidence"
     if plan.get("segments") and plan["feasible"] and threshold is None:
-        return f"Accept where {score} reaches the threshold of its own segment, defer the rest."
+        if "case_confidence" in plan:
+            score = "the product of a case's confidences"
+        own = "question" if plan["by"] == "question" else "segment"
+        return f"Accept where {score} reaches the threshold of its own {own}, defer the rest."
     if plan["by"] == "label" and plan["feasible"]:
         return f"Accept a label where its {score} reaches its own threshold, defer the rest."
     if threshold is None:
@@ -304,6 +309,11 @@ def _write_sentences(plan: PlanData) -> list[str]:
             lines.append(f"infeasible {have} do not allow this guarantee; {help_}")
     if "asked" in plan:
         lines += [f"cases      {sentence}" for sentence in plan["asked"]["sentences"]]
+        least = [f"{name} {p:.4g}" for name, p in plan["asked"]["probability"].items()]
+        if least:
+            lines.append(
+                f"least p    {', '.join(least[:SENT_QUESTIONS])} (probability of an accepted answer)"
+            )
         sent = [f"{name} {count:,}" for name, count in plan["asked"]["sent_by"].items()]
         if len(sent) > 1:
             lines.append(
