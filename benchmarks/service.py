@@ -1,6 +1,7 @@
 """`howsure serve` under load on 127.0.0.1, beside a bare starlette that answers the same bytes.
 
-python -m benchmarks.service [seconds]       requests/s, median and p99 with 1, 16 and 256 connections
+python -m benchmarks.service [seconds]       requests/s, median and p99 with 1, 16 and 256 connections;
+                                             then hostile bodies: longest answer and peak memory
 
 The machine is shared by the server and the client, so requests per CPU second of the server stand
 beside those per second.
@@ -19,11 +20,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 
 import numpy as np
 
 import howsure as hs
+from benchmarks.attack.bodies import BODIES, read_peak
 
 CONNECTIONS = (1, 16, 256)
 SERVE = [sys.executable, "-m", "howsure.cli", "serve", "policy.json", "--port", "0"]
@@ -116,16 +119,46 @@ def load(pid: int, port: int, connections: int, rows: int, seconds: float) -> st
     )
 
 
+def sync_alone(folder: str, seconds: float) -> str:
+    """How often a line can be added and synced here: what one connection cannot exceed."""
+    with Path(folder, "synced").open("ab", buffering=0) as file:
+        count, ends = 0, time.perf_counter() + seconds
+        while time.perf_counter() < ends:
+            file.write(b"x" * 130 + b"\n")
+            os.fsync(file.fileno())
+            count += 1
+    return f"a line added and synced, nothing else: {count / seconds:.0f} per second"
+
+
+def refuse_hostile(folder: str) -> str:
+    """Every hostile body twice: what was answered, how long the longest took, and the memory."""
+    with running(SERVE, folder) as (pid, port):
+        before, statuses, longest = read_peak(pid), set[int](), 0.0
+        for _ in range(2):
+            for body in BODIES.values():
+                begun = time.perf_counter()
+                connection = HTTPConnection("127.0.0.1", port)
+                connection.request("POST", "/decide", body)
+                statuses.add(connection.getresponse().status)
+                connection.close()
+                longest = max(longest, time.perf_counter() - begun)
+        return (
+            f"{len(BODIES)} hostile bodies twice: status {sorted(statuses)}, longest "
+            f"{longest:.1f} s, peak {before} MB before and {read_peak(pid)} MB after"
+        )
+
+
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
     with tempfile.TemporaryDirectory() as folder:
         hs.save(hs.policies.Policy("max_prob", 0.8, k=10), Path(folder, "policy.json"))
         line = '{"line":100000,"id":1700000000000000000,"decision":"accept","prediction":0,'
         line += '"confidence":0.91,"score":0.91,"policy":"d88611938eaf"}'
+        print(sync_alone(folder, min(2.0, seconds)))
         commands = {
             "bare starlette": [sys.executable, "-c", BARE, line],
             "howsure serve": SERVE,
-            "howsure serve --commit-ms 0": [*SERVE, "--commit-ms", "0"],
+            "howsure serve --commit-ms 2": [*SERVE, "--commit-ms", "2"],
         }
         for name, command in commands.items():
             print(name)
@@ -137,6 +170,7 @@ def main() -> None:
         lines = Path(folder, "decisions.jsonl").read_bytes().splitlines()
         ids = {json.loads(line)["id"] for line in lines}
         print(f"{len(lines):,} lines in the journal, {len(ids):,} ids")
+        print(refuse_hostile(folder))
 
 
 if __name__ == "__main__":

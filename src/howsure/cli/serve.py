@@ -82,9 +82,9 @@ TOKEN_VARIABLE = "HOWSURE_TOKEN"
 @click.option(
     "--commit-ms",
     type=click.FloatRange(0, 1000),
-    default=2.0,
+    default=0.0,
     show_default=True,
-    help="Milliseconds that a decision waits for others that go to disk with it.",
+    help="Milliseconds that a decision waits for others beyond those that come while the disk works.",
 )
 @click.option(
     "--remember",
@@ -200,11 +200,13 @@ def _serve(
 
         def announce() -> None:
             host, port = listener.getsockname()[:2]
-            waits = f"a decision waits {limits.commit_seconds * 1000:g} ms for others"
+            waits = f"what arrives within {limits.commit_seconds * 1000:g} ms"
+            if not limits.commit_seconds:
+                waits = "what arrives while the disk works"
             place = f"[{host}]" if ":" in host else host
             note(
                 f"howsure: {call.policy} answers on http://{place}:{port}. "
-                f"Group commit: {waits}, then for the disk.",
+                f"Group commit: {waits} is written and synced together.",
                 is_quiet(),
             )
             if not limits.token and not ip_address(host).is_loopback:

@@ -167,8 +167,8 @@ class OneByOne:
                 confidence = float(apply(np.array([confidence]))[0])
         if simple:
             return Scored(prediction, confidence, confidence)
-        known = None if prediction is None else [prediction, prediction]
-        preds = Predictions.from_confidence([confidence, confidence], prediction=known)
+        known = None if prediction is None else [prediction]
+        preds = Predictions.from_confidence([confidence], prediction=known)
         return self._ask_policy(preds)._replace(answer=prediction)
 
     def _read_classes(self, kind: str, values: ArrayLike) -> Scored:
@@ -189,22 +189,21 @@ class OneByOne:
         if not self._is_simple(kind, v, tolerance):
             # The constructors refuse what is wrong in their own words; rows of their own type keep
             # their own tolerance.
-            both = np.stack((v, v), axis=-2)
+            row = np.expand_dims(v, -2)
             if kind == "probs" and v.ndim == 1:
-                both = both.astype(np.asarray(values).dtype)
+                row = row.astype(np.asarray(values).dtype)
             if v.ndim > 1:
-                logits, probs = (both, None) if kind == "logits" else (None, both)
+                logits, probs = (row, None) if kind == "logits" else (None, row)
                 return self._ask_policy(Predictions.from_samples(logits, probs=probs))
             make = Predictions.from_logits if kind == "logits" else Predictions.from_probs
-            return self._ask_policy(make(both))
+            return self._ask_policy(make(row))
         if kind == "probs" and k == 2:
             v = _join_complements(v)
         if policy.calibrator is not None:
             apply, kind = self._find_map(kind, k)
             if apply is None:
-                both = np.stack((v, v))
                 make = Predictions.from_logits if kind == "logits" else Predictions.from_probs
-                return self._ask_policy(make(both))
+                return self._ask_policy(make(v[None]))
             v = apply(v)
         if kind == "logits":
             return score_logits(v, policy.score)
@@ -241,7 +240,7 @@ class OneByOne:
         return tuple(i if names is None else names[i] for i in listed if i >= 0)
 
     def _ask_policy(self, preds: Predictions) -> Scored:
-        """The first of two equal rows, as the policy scores it."""
+        """One row, as the policy scores it."""
         from dataclasses import replace
 
         whole = replace(self.policy, by=None, keys=(), thresholds=(), guarantees=())

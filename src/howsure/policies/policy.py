@@ -377,6 +377,11 @@ class Policy:
         """Accept or defer each sample, or each image with `by="image"`; labels are not needed."""
         needs_predictions(preds, "Policy.decide")
         self.check_classes(preds)
+        is_plain = self.by not in ("image", "label") and self.score != CASE_SCORE
+        if preds.n == 1 and preds.vectors and is_plain:
+            # NumPy adds the classes of a single row in another order. Beside a copy of itself it is
+            # decided as among many, so that no decision depends on what arrived with it.
+            return self.decide(preds[np.zeros(2, dtype=np.int64)])[:1]
         # Confidences of images were made from calibrated pixels; they are not calibrated twice.
         images_given = self.by == "image" and not preds.vectors
         if self.calibrator is not None and not images_given:

@@ -60,10 +60,16 @@ class ScoreColumns:
 
 
 def iterate_chunks(n: int, width: int, size: int = CHUNK_NUMBERS) -> Iterator[slice]:
-    """Slices of rows that hold about `size` numbers each."""
+    """Slices of rows that hold about `size` numbers each; the last is not of one row."""
     step = max(1, size // max(1, width))
-    for start in range(0, n, step):
-        yield slice(start, min(start + step, n))
+    start = 0
+    while start < n:
+        stop = start + step
+        # NumPy would add the classes of a row that is left alone in another order.
+        if stop + 1 >= n:
+            stop = n
+        yield slice(start, stop)
+        start = stop
 
 
 def compute_columns(values: RawValues, labels: Ints | None) -> ScoreColumns:
@@ -139,7 +145,7 @@ def _sum_logits(logits: Array, labels: Ints | None) -> ColumnSums:
         label=None if labels is None else label,
     )
     # The two arrays of a chunk serve the next one too, so that they stay near the processor.
-    space = np.empty((2, min(n, max(1, REUSED_CHUNK_NUMBERS // k)) * k))
+    space = np.empty((2, min(n, max(1, REUSED_CHUNK_NUMBERS // k) + 1) * k))
     row = np.arange(space.shape[1] // k)
     fill = _sum_turned_chunk if k < TURNED_CLASSES else _sum_chunk
     with np.errstate(invalid="ignore"):  # 0 · -inf: classes that are ruled out

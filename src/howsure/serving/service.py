@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from errno import EIO
 from hashlib import blake2b
+from itertools import chain, groupby, islice, pairwise
 from pathlib import Path
 from time import perf_counter
 
@@ -37,6 +38,7 @@ from howsure.serving.journal import (
 from howsure.serving.stream import Decide, Serving
 
 REQUEST = Path("request")  # its name in messages
+MAX_FIELD_CHANGES = 500  # between the rows of a request
 LATENCY_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
@@ -60,6 +62,17 @@ class DecidedRows:
     batch: StreamBatch
     decisions: Decisions
     keys: Sequence[bytes | None]
+
+
+class StagedLines:
+    """What a commit is about to write: lines, whose decisions they are, and by which id they are
+    known.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.decided: list[DecidedRows] = []
+        self.by_key: dict[bytes, bytes] = {}
 
 
 class LatencyHistogram:
@@ -144,40 +157,68 @@ class DecisionService:
     def commit(self, bodies: Sequence[bytes]) -> list[Answer]:
         """The answers to requests that came together; what is decided is on disk."""
         begun = perf_counter()
-        answers: list[Answer] = []
-        staged: dict[bytes, bytes] = {}  # lines of this commit by the digest of their id
-        fresh: list[DecidedRows] = []
-        lines: list[bytes] = []
-        for body in bodies:
+        answers: dict[int, Answer] = {}
+        requests: dict[int, list[Plain]] = {}
+        for i, body in enumerate(bodies):
             try:
-                rows = _parse_rows(body)
-                answer = self.stage_rows(rows, staged, fresh, lines)
+                requests[i] = _parse_rows(body)
             except InputError as e:
-                self.counts["refused"] += 1
-                answers.append(Answer.refuse(400, str(e)))
+                answers[i] = self._refuse(e)
+        staged = StagedLines()
+        outcomes = self.stage_requests(list(requests.values()), staged)
+        for i, outcome in zip(requests, outcomes, strict=True):
+            if isinstance(outcome, InputError):
+                answers[i] = self._refuse(outcome)
                 continue
-            one = body.lstrip()[:1] != b"["
-            answers.append(Answer(200, answer[0] if one else b"[" + b",".join(answer) + b"]"))
-        if lines:
+            body = b"[" + b",".join(outcome) + b"]"
+            if bodies[i].lstrip()[:1] != b"[":
+                body = outcome[0]
+            answers[i] = Answer(200, body)
+        if staged.lines:
             try:
-                start = self._append(self.path, b"".join(lines))
+                start = self._append(self.path, b"".join(staged.lines))
             except OSError as e:
                 sentence = f"the decision could not be written ({e.strerror}) and was not made."
                 failed = Answer.refuse(503, f"{sentence} Ask again later.")
-                return [failed if answer.status == 200 else answer for answer in answers]
-            self.settle(fresh, lines, start)
-            self.commits.add(perf_counter() - begun)
-        return answers
+                for i, answer in answers.items():
+                    if answer.status == 200:
+                        answers[i] = failed
+            else:
+                self.settle(staged, start)
+                self.commits.add(perf_counter() - begun)
+        return [answers[i] for i in range(len(bodies))]
 
-    def stage_rows(
-        self,
-        rows: Sequence[Plain],
-        staged: dict[bytes, bytes],
-        fresh: list[DecidedRows],
-        lines: list[bytes],
-    ) -> list[bytes]:
-        """Decide the rows of a request and stage their lines; the answer to each row. Where one row
-        is refused, nothing of the request is staged.
+    def _refuse(self, error: InputError) -> Answer:
+        self.counts["refused"] += 1
+        return Answer.refuse(400, str(error))
+
+    def stage_requests(
+        self, requests: Sequence[list[Plain]], staged: StagedLines
+    ) -> list[list[bytes] | InputError]:
+        """The answers to the rows of each request, or why it is refused.
+
+        Requests that look alike are decided together, which takes a tenth of the time. Where a row
+        is at fault, halves of them are, down to the request of that row.
+        """
+        outcomes: list[list[bytes] | InputError] = []
+        for _, group in groupby(requests, key=_list_columns):
+            alike = list(group)
+            try:
+                lines = self.stage_rows(list(chain.from_iterable(alike)), staged)
+                following = iter(lines)
+                outcomes += [list(islice(following, len(rows))) for rows in alike]
+            except InputError as e:
+                if len(alike) == 1:
+                    outcomes.append(e)
+                    continue
+                middle = len(alike) // 2
+                outcomes += self.stage_requests(alike[:middle], staged)
+                outcomes += self.stage_requests(alike[middle:], staged)
+        return outcomes
+
+    def stage_rows(self, rows: Sequence[Plain], staged: StagedLines) -> list[bytes]:
+        """Decide rows and stage their lines; the answer to each. Where one is refused, nothing is
+        staged.
         """
         text = "".join(strict_json.dump_line(row) + "\n" for row in rows)
         decided: list[DecidedRows] = []
@@ -193,22 +234,28 @@ class DecisionService:
             for i, key in enumerate(batch_keys):
                 if key is None:
                     new.append(i)
-                elif not (key in self.known or key in staged or key in taken):
+                elif not (key in self.known or key in staged.by_key or key in taken):
                     new.append(i)
                     taken.add(key)
             if new:
                 part = batch.rows(new)
                 row_keys = [batch_keys[i] for i in new]
                 decided.append(DecidedRows(part, self.decide(part.preds), row_keys))
+        if len(keys) < len(rows):
+            raise InputError(
+                "request",
+                got="holds rows of another split",
+                hint=f"send those of {self.how.wanted.split!r} alone",
+            )
         nameless: list[bytes] = []
         for part in decided:
-            for key, line in zip(part.keys, self._format(part, len(lines)), strict=True):
-                lines.append(line)
+            for key, line in zip(part.keys, self._format(part, len(staged.lines)), strict=True):
+                staged.lines.append(line)
                 if key is None:
                     nameless.append(line)
                 else:
-                    staged[key] = line
-        fresh += decided
+                    staged.by_key[key] = line
+        staged.decided += decided
         self.counts["repeated"] += len(keys) - sum(len(part.keys) for part in decided)
         following = iter(nameless)
         answers: list[bytes] = []
@@ -216,7 +263,7 @@ class DecisionService:
             if key is None:
                 line = next(following)
             else:
-                line = staged.get(key) or self._read_line(self.known[key])
+                line = staged.by_key.get(key) or self._read_line(self.known[key])
             answers.append(line.rstrip(b"\n"))
         return answers
 
@@ -248,14 +295,14 @@ class DecisionService:
                 raise
         return start
 
-    def settle(self, fresh: Sequence[DecidedRows], lines: Sequence[bytes], start: int) -> None:
+    def settle(self, staged: StagedLines, start: int) -> None:
         """Remember and count what is on disk now, and show it to the monitors."""
-        self.lines += len(lines)
-        keys = [key for part in fresh for key in part.keys]
-        for key, line in zip(keys, lines, strict=True):
+        self.lines += len(staged.lines)
+        keys = chain.from_iterable(part.keys for part in staged.decided)
+        for key, line in zip(keys, staged.lines, strict=True):
             self._remember(key, start)
             start += len(line)
-        for part in fresh:
+        for part in staged.decided:
             accepted = int(part.decisions.accept.sum())
             self.counts["accept"] += accepted
             self.counts["defer"] += len(part.decisions) - accepted
@@ -394,4 +441,27 @@ def _parse_rows(body: bytes) -> list[Plain]:
             got="is not a JSON object or a list of objects",
             hint='send {"id": "a", "probs": [0.9, 0.1]}',
         )
+    names = [row.keys() for row in rows if isinstance(row, dict)]
+    changes = sum(first != second for first, second in pairwise(names))
+    # Rows with the same fields are decided together; each change costs as much as a request.
+    if changes > MAX_FIELD_CHANGES:
+        raise InputError(
+            "request",
+            got=f"changes the fields of its rows {changes:,} times",
+            need=f"at most {MAX_FIELD_CHANGES:,} times are possible",
+            hint="put rows with the same fields together",
+        )
     return rows
+
+
+def _list_columns(rows: Sequence[Plain]) -> object:
+    """Equal for requests that may be read together. Where classes are named, or rows differ, a
+    request is like no other: what a row means must not depend on its company.
+    """
+    columns: set[tuple[str, ...]] = set()
+    for row in rows:
+        fields = as_record(row) or {}
+        columns.add(tuple(fields))
+        if any(isinstance(value, dict) for value in fields.values()):
+            return object()
+    return columns if len(columns) == 1 else object()

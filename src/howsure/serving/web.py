@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import signal
+from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from socket import socket
@@ -25,6 +26,8 @@ from howsure.serving.service import Answer, DecisionService
 
 Answering: TypeAlias = Callable[[bytes], Awaitable[Answer]]
 MAX_CONNECTIONS = 1000
+MAX_HELD_BYTES = 1 << 26  # of bodies that wait
+MAX_COMMIT_BYTES = 1 << 20  # of bodies that are decided together
 KEEP_ALIVE_SECONDS = 30
 
 
@@ -35,7 +38,7 @@ class RequestLimits:
     body_bytes: int = 1 << 20
     seconds: float = 10.0
     token: str = ""
-    commit_seconds: float = 0.002
+    commit_seconds: float = 0.0
 
 
 class RequestRefused(Exception):
@@ -51,12 +54,16 @@ class GroupCommit:
 
     def __init__(self, service: DecisionService, delay: float):
         self.service, self.delay = service, delay
-        self.waiting: list[tuple[bytes, asyncio.Future[Answer]]] = []
+        self.held_bytes = 0
+        self.waiting: deque[tuple[bytes, asyncio.Future[Answer]]] = deque()
         self.running: asyncio.Task[None] | None = None
         self.worker = ThreadPoolExecutor(max_workers=1)
 
     async def decide(self, body: bytes) -> Answer:
         """The answer to this request, when its decisions are on disk."""
+        if self.held_bytes + len(body) > MAX_HELD_BYTES:
+            return Answer.refuse(503, "too much waits to be decided; ask again later.")
+        self.held_bytes += len(body)
         future = asyncio.get_running_loop().create_future()
         self.waiting.append((body, future))
         if self.running is None:
@@ -66,8 +73,13 @@ class GroupCommit:
     async def _commit_waiting(self) -> None:
         loop = asyncio.get_running_loop()
         while self.waiting:
+            # While the disk works others arrive, and go to it together the next time.
             await asyncio.sleep(self.delay)
-            group, self.waiting = self.waiting, []
+            group: list[tuple[bytes, asyncio.Future[Answer]]] = []
+            size = 0
+            while self.waiting and size < MAX_COMMIT_BYTES:
+                group.append(self.waiting.popleft())
+                size += len(group[-1][0])
             bodies = [body for body, _ in group]
             try:
                 answers = await loop.run_in_executor(self.worker, self.service.commit, bodies)
@@ -75,6 +87,7 @@ class GroupCommit:
                 sentence = f"this is a bug in howsure ({type(e).__name__}: {e})."
                 self.service.how.tell(sentence)
                 answers = [Answer.refuse(500, sentence)] * len(group)
+            self.held_bytes -= size
             for (_, future), answer in zip(group, answers, strict=True):
                 future.set_result(answer)
         self.running = None
