@@ -1,10 +1,9 @@
-"""Six pages of real data and their pictures: `python -m docs.shots --pages FOLDER [--to
+"""Seven pages of real data and their pictures: `python -m docs.shots --pages FOLDER [--to
 docs/screenshots]`.
 
-Evaluate, two classes, calibration, comparison, monitoring and segmentation are written to FOLDER by
+Evaluate, two classes, calibration, comparison, monitoring, segmentation and many labels are written to FOLDER by
 the commands that users type. With `--to`, Chromium takes each light, dark, on a phone (390 px) and
-on paper. The data are those of HOWSURE_SHARED (`../shared`), which are not ours to pass on, and
-networks of `studies/predictions`.
+on paper. The data are those of HOWSURE_SHARED (`../shared`), which are not ours to pass on.
 """
 
 from __future__ import annotations
@@ -26,19 +25,15 @@ from howsure.cli import main
 ROOT = Path(__file__).parents[1]
 SHARED = Path(os.environ.get("HOWSURE_SHARED", ROOT.parent / "shared"))
 DRIFT = SHARED / "data2" / "drift_nannyml"
-NETWORKS = {  # files of studies/predictions, and parameters
-    "densenet-10": ("densenet-10_cifar10_36593c5d", 37_762),
-    "densenet-13": ("densenet-13_cifar10_95c6678b", 76_018),
-    "densenet-16": ("densenet-16_cifar10_05ef53f1", 127_594),
-    "resnet-8": ("resnet-8_cifar10_c8ce7abc", 75_290),
-    "resnet-8 dropout": ("resnet-8_cifar10_d1b47518", 75_290),
-    "resnet-8 smooth": ("resnet-8_cifar10_ad02408c", 75_290),
-    "resnet-14": ("resnet-14_cifar10_9a5c544c", 172_506),
-    "resnet-14 raw": ("resnet-14_cifar10_a3e4636e", 172_506),
-    "resnet-20": ("resnet-20_cifar10_768237f9", 269_722),
-    "resnet-44": ("resnet-44_cifar10_ba2aadd5", 658_586),
-    "wrn-10-1": ("wrn-10-1_cifar10_25471b89", 77_850),
-    "wrn-16-1": ("wrn-16-1_cifar10_460eefa6", 175_066),
+NETWORKS = {  # files of HOWSURE_SHARED, and millions of parameters
+    "mobilenetv3-large": ("imagenet_models/timm_mobilenetv3_large_100", 5.5),
+    "efficientnet-b1": ("imagenet_models/timm_efficientnet_b1", 7.8),
+    "densenetblur121d": ("imagenet_models/timm_densenetblur121d", 8.0),
+    "efficientnet-b3a": ("data/in1k_timm_efficientnet_b3a", 12.2),
+    "resnet34": ("imagenet_models/timm_resnet34", 21.8),
+    "densenet161": ("imagenet_models/tv_densenet161", 28.7),
+    "resnet101": ("imagenet_models/tv_resnet101", 44.5),
+    "resnext101-32x8d": ("data/in1k_tv_resnext101_32x8d", 88.8),
 }
 SATELLITE = "annual crop,forest,herbaceous,highway,industrial,pasture,permanent crop,residential,river,sea or lake"
 WIDE, PHONE, PAPER, MARGIN = 1280, 390, 718, 30  # pixels; A4 between its margins
@@ -65,7 +60,8 @@ def inputs() -> None:
     for name in ("reference", "analysis", "analysis_target"):
         shutil.copy(DRIFT / f"car_loan_{name}.csv.gz", f"loans_{name}.csv.gz")
     for name, (file, _) in NETWORKS.items():
-        shutil.copy(ROOT / "studies" / "predictions" / f"{file}.npz", f"{name}.npz")
+        shutil.copy(SHARED / f"{file}.npz", f"{name}.npz")
+    shutil.copy(SHARED / "data2" / "multilabel_chexnet" / "chexnet_nih14.npz", "chest.npz")
 
 
 def commands() -> dict[str, list[str]]:
@@ -90,15 +86,16 @@ def commands() -> dict[str, list[str]]:
         "binary": ["evaluate", "biopsies.csv", *risk, "--by", "risk_group", "--by", "age:55,65,75"],
         "calibration": ["calibrate", "--fit", "resnet110.npz", "--split", "val", "--on", "resnet110.npz",
                         "--on-split", "test", "-o", "calibrator.json"],
-        "comparison": ["compare", *files, "--split", "test", *costs, "--cost-name", "parameters"],
+        "comparison": ["compare", *files, "--split", "test", *costs, "--cost-name", "millions of parameters"],
         "monitoring": ["monitor", "loans_reference.csv.gz", "loans_analysis.csv.gz", *loans,
                        "--labels", "loans_analysis_target.csv.gz"],
         "segmentation": ["evaluate", "membrane.npz", "--loss", "dice", "--images", "slices.npy"],
+        "labels": ["evaluate", "chest.npz", "--multilabel"],
     }  # fmt: skip
 
 
 def pages(to: Path) -> None:
-    """All six pages."""
+    """All pages."""
     to.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         inputs()

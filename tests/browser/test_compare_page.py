@@ -56,6 +56,36 @@ def test_it_can_be_read(show: Any, html: str, width: int) -> None:
     assert p.cut() == []
 
 
+def test_one_leaderboard_comes_first_and_pairs_are_folded(show: Any, html: str) -> None:
+    p = show(html=html)
+    first = "return document.querySelector('main table thead').innerText"
+    heads = p.script(first)
+    for title in ("accuracy", "AURC", "ECE", "coverage at 5 % risk", "EOR", "gap to the best"):
+        assert title in heads
+    folded = (
+        "return document.querySelector(\"[aria-label='Paired differences']\").checkVisibility()"
+    )
+    assert not p.script(folded)
+    p.script("document.querySelector('#matrix ~ details summary').click()")
+    assert p.script(folded)
+
+
+def test_names_stand_at_their_lines_in_their_colour(show: Any, html: str) -> None:
+    p = show(html=html)
+    of = "[data-picture=risk] [data-model='small']"
+    name = p.script(f'return getComputedStyle(document.querySelector("{of} text")).fill')
+    others = p.script(
+        "return [...document.querySelectorAll('[data-picture=risk] text.name')].map((e) => getComputedStyle(e).fill)"
+    )
+    assert name in others
+    assert len(set(others)) == 3
+
+
+def test_a_phone_shows_a_short_page(show: Any, html: str) -> None:
+    p = show(html=html, width=390)
+    assert p.script("return document.documentElement.scrollHeight") <= 6000
+
+
 def test_paper_shows_every_number(show: Any, html: str) -> None:
     assert show(html=html, width=PAPER, media="print").cut() == []
 

@@ -84,8 +84,8 @@ def test_a_long_name_stands_whole_beside_its_numbers(
     Path(files["small"]).rename(tmp_path / f"{name}.npz")
     assert run(str(tmp_path / f"{name}.npz"), files["large"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    ranking = lines[lines.index("Ranking by AURC") :]
-    assert any(line.startswith(name) and "…" in line for line in ranking[:5])
+    ranking = lines[lines.index("Leaderboard") :]
+    assert any(line.startswith(name) and " %" in line for line in ranking[:6])
     assert all(len(line) <= 110 for line in lines)
 
 

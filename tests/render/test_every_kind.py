@@ -89,7 +89,7 @@ def test_a_report_is_drawn(kind: str) -> None:
 )
 def test_a_comparison_is_read_back_and_rendered_in_every_form(models: Any) -> None:
     found = Comparison.from_json(hs.compare(models).to_json())
-    assert "Ranking by AURC" in found.to_text()
-    assert "### Ranking by AURC" in found.to_markdown()
+    assert "Leaderboard" in found.to_text()
+    assert "### Leaderboard" in found.to_markdown()
     assert found.to_html().startswith("<!doctype html>")
     assert found._repr_html_().startswith("<iframe")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from howsure import Predictions
+from howsure._core.text import count_decimals
 from howsure.report.evaluation import evaluate
 from howsure.report.render.page import build_policy, escape_json, render_page, wrap_in_iframe
 from howsure.report.render.svg import Scale, find_log_ticks, find_ticks
@@ -142,8 +143,9 @@ def test_before_and_after_stand_side_by_side() -> None:
     change = report.data["calibration"]["metrics"]["nll"]
     assert change["verdict"] == "better"
     plain = re.sub(r"<td[^>]*>", "<td>", html)
-    assert (
-        f"<td>{change['before']['value']:.4g}</td><td>{change['after']['value']:.4g}</td>" in plain
-    )
+    # Both with the decimals that the limits of their difference allow.
+    decimals = count_decimals(change["difference"]["low"], change["difference"]["high"])
+    sides = [f"<td>{change[side]['value']:.{decimals}f}</td>" for side in ("before", "after")]
+    assert "".join(sides) in plain
     assert '<path class="line before"' in html
     assert "What calibration changed" in report.to_text()

@@ -9,6 +9,7 @@ import pytest
 from howsure import InputError, Predictions, aurc, auroc, compare, tally
 from howsure.bounds import clopper_pearson_interval
 from howsure.report.leaderboard import find_pareto_front, measure_separation
+from howsure.report.render.comparison_page import shorten_names
 
 
 def logits(rng: np.random.Generator, y: Any, signal: float) -> Any:
@@ -160,16 +161,46 @@ def test_who_is_beaten_by_hand() -> None:
     """
     numbers = {"a": (0.1, 0.2), "b": (0.2, 0.3), "c": (0.3, 0.1), "d": (0.05, None)}
     rows = [
-        {"name": n, "metrics": {"aurc": {"value": a}, "ece": {"value": e}}}
+        {"name": n, "metrics": {"aurc": {"value": a}, "ece": {"value": e}, "amce": {"value": a}}}
         for n, (a, e) in numbers.items()
     ]
-    found = {
-        c["name"]: c["beaten_by"] for c in find_pareto_front(rows, {"a": 1, "b": 1, "c": 2, "d": 9})
-    }
+    priced = find_pareto_front(rows, {"a": 1, "b": 1, "c": 2, "d": 9})
+    found = {c["name"]: {m: c["beaten_by"][m] for m in ("aurc", "ece")} for c in priced}
+    assert [c["beaten_by"]["amce"] for c in priced] == [None, "a", "a", None]
+    assert [c["mce"] for c in priced] == [None] * 4
     assert found["a"] == {"aurc": None, "ece": None}
     assert found["b"] == {"aurc": "a", "ece": "a"}
     assert found["c"] == {"aurc": "a", "ece": None}
     assert found["d"] == {"aurc": None, "ece": None}
+
+
+def test_a_curve_that_rises_at_its_sure_end_is_found() -> None:
+    """Of the most confident 2 % of "rises" a tenth is wrong, of the next a hundredth."""
+    rng = np.random.default_rng(3)
+    confidence = np.linspace(1, 0.5, 5000)
+    falls = rng.random(5000) < confidence
+    rises = np.ones(5000, dtype=bool)
+    rises[:100:10] = rises[100::100] = False
+    compared = compare(
+        {
+            "falls": Predictions.from_confidence(confidence, falls),
+            "rises": Predictions.from_confidence(confidence, rises),
+        }
+    )
+    (finding,) = compared.data["findings"]
+    assert finding["text"].startswith(
+        "rises: The most confident 2.0 % are wrong more often (10 of 100)"
+    )
+    assert finding["evidence"]["next_wrong"] == 4
+    assert "rises at its sure end" in " ".join(compared.to_text().split())
+
+
+def test_names_at_lines_leave_out_what_all_begin_with() -> None:
+    assert shorten_names(["in1k_resnet34", "in1k_resnet101"]) == {
+        "in1k_resnet34": "resnet34",
+        "in1k_resnet101": "resnet101",
+    }
+    assert shorten_names(["net", "net-wide"]) == {"net": "net", "net-wide": "net-wide"}
 
 
 def test_in_and_out_by_hand() -> None:
@@ -328,4 +359,6 @@ def test_a_tie_by_aurc_says_where_each_wins() -> None:
     assert ties["accuracy"]["better"] == "two"
     low, high = (ties["accuracy"]["difference"][end] for end in ("low", "high"))
     assert 0 < low < more.mean() - right.mean() < high
-    assert "two has the better accuracy than one (+" in " ".join(compared.to_text().split())
+    size = f"{100 * (more.mean() - right.mean()):.1f} points"
+    said = " ".join(compared.to_text().split())
+    assert f"two is more accurate by {size}" in said

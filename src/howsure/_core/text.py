@@ -177,13 +177,15 @@ def format_rounded_up(count: int) -> str:
     return f"{-(-count // unit) * unit:,}"
 
 
-def round_to_limits(value: float, low: float, high: float) -> float:
-    """The value to a thousandth of the width of its limits, as a power of ten.
+def count_decimals(low: float, high: float, *, digits: int = 2, percent: bool = False) -> int:
+    """Decimals by which a number between its limits is written: so many digits of half their width.
 
-    >>> round_to_limits(0.0320217, -0.1758, 0.2399), round_to_limits(-4e-8, -0.3, 0.3)
-    (0.032, 0.0)
+    >>> count_decimals(0.00733, 0.0132), count_decimals(0.912, 0.928, percent=True)
+    (4, 2)
     """
-    return round(value, 3 - floor(log10(high - low))) + 0.0
+    half = (high - low) / 2
+    decimals = digits - 1 - floor(log10(half) + 1e-9)
+    return max(0, decimals - 2 if percent else decimals)
 
 
 # ---- progress of long jobs: each stage is announced to a listener, such as the page in the browser

@@ -255,7 +255,11 @@ CATALOGUE: tuple[CatalogueItem, ...] = (
         on="classes",
         measure=ClassBinSums.mean_gap,
     ),
-    _of_order("aurc", title="AURC", says="mean error over all coverages; compares models"),
+    _of_order(
+        "aurc",
+        title="AURC",
+        says="error rate averaged over all shares automated",
+    ),
     _of_order("e_aurc", title="E-AURC", says="above the best possible order; one model"),
     _of_order("augrc", title="AUGRC", says="mean share of accepted errors"),
     _of_order(
@@ -280,14 +284,14 @@ CATALOGUE: tuple[CatalogueItem, ...] = (
     _of_order(
         "coverage_at_risk_0.01",
         title="coverage at 1 % risk",
-        says="share acceptable with at most 1 % wrong",
+        says="observed share with at most 1 % wrong",
         metric=metrics.coverage_at_risk,
         risk=0.01,
     ),
     _of_order(
         "coverage_at_risk_0.05",
         title="coverage at 5 % risk",
-        says="share acceptable with at most 5 % wrong",
+        says="observed share with at most 5 % wrong",
         metric=metrics.coverage_at_risk,
         risk=0.05,
     ),

@@ -28,6 +28,7 @@ from howsure.report.leaderboard import (
     compute_slice_rows,
     explain_fairness,
     find_pareto_front,
+    find_unsafe_tops,
     give_same_answers,
     join_models,
     list_pairs,
@@ -201,6 +202,7 @@ def compare(
         "models": rows,
         "pairs": list_pairs(models, differences),
         "ties": list_ties(models, rows, sure),
+        "findings": find_unsafe_tops(models),
         "curves": {m.name: build_curve_data(curves.risk_coverage(m.tally)) for m in models},
         "reliability": {
             m.name: build_curve_data(curves.reliability(m.tally, bins)) for m in claims

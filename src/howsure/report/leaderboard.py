@@ -5,6 +5,7 @@ data sets, groups and classes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import combinations
 from math import isfinite, isnan, nan
@@ -23,9 +24,11 @@ from howsure.report import catalogue
 from howsure.report.catalogue import BY_NAME, Score, is_claim
 from howsure.report.measurement import Sureness, TallyData, measure_items
 from howsure.report.report_types import (
+    COST_METRICS,
     CostRow,
     Difference,
     Fairness,
+    FindingData,
     FurtherRow,
     Metrics,
     ModelRow,
@@ -35,7 +38,9 @@ from howsure.report.report_types import (
     TieData,
 )
 from howsure.report.samples import Samples, find_known_classes, list_class_names
+from howsure.report.score_findings import find_unsafe_top
 from howsure.report.sums import find_class_numbers
+from howsure.report.verdict import FALSE_FINDING_RATE, FindingCase
 from howsure.report.views import round_numbers
 from howsure.tallies.building import tally
 from howsure.tallies.tally import Tally
@@ -77,7 +82,9 @@ TIE_METRICS: dict[str, Callable[..., float]] = {
     "augrc": metrics.augrc,
     "coverage_at_risk_0.01": partial(metrics.coverage_at_risk, risk=0.01),
     "coverage_at_risk_0.05": partial(metrics.coverage_at_risk, risk=0.05),
+    "risk_at_coverage_0.02": partial(metrics.risk_at_coverage, coverage=0.02),
 }
+LOWER_TIE_METRICS = {"augrc", "risk_at_coverage_0.02"}  # of which less is better
 HOME_KEPT = 0.95  # share of home samples kept where the false positive rate is read
 LEAST_TESTED = 20  # a group of fewer samples is listed, not tested
 LISTED_GROUPS = 200  # or classes, the worst ones
@@ -257,7 +264,7 @@ def list_ties(
         for name, (value, low, high) in zip(TIE_METRICS, of_pair, strict=True):
             if low <= 0 <= high or isnan(low):
                 continue
-            is_first = (value > 0) == (BY_NAME[name].better == "higher")
+            is_first = (value > 0) == (name not in LOWER_TIE_METRICS)
             better, over = (best, other) if is_first else (other, best)
             if not is_first:
                 value, low, high = -value, -high, -low
@@ -270,6 +277,19 @@ def list_ties(
                 }
             )
     return ties
+
+
+def find_unsafe_tops(models: Sequence[ComparedModel]) -> list[FindingData]:
+    """The models whose risk rises at the sure end; the level is shared out over all of them."""
+    findings: list[FindingData] = []
+    for model in models:
+        if model.preds.group is not None:
+            continue  # the test takes samples as independent
+        case = FindingCase(tally=model.tally, kind=model.preds.kind)
+        finding = find_unsafe_top(case, level=FALSE_FINDING_RATE / len(models))
+        if finding is not None:
+            findings.append(replace(finding, text=f"{model.name}: {finding.text}").json())
+    return findings
 
 
 def list_pairs(models: Sequence[ComparedModel], differences: Differences) -> list[PairData]:
@@ -351,24 +371,24 @@ def explain_fairness(rows: Sequence[ModelRow], fair: bool) -> dict[str, Fairness
 
 
 def find_pareto_front(rows: Sequence[ModelRow], cost: Mapping[str, float]) -> list[CostRow]:
-    """Cost against AURC and ECE; `beaten_by` names a model that costs no more and is better by it."""
+    """Cost against AURC and calibration errors; `beaten_by` names a model that costs no more and is
+    better by it.
+    """
     priced: list[CostRow] = []
     for row in rows:
-        name = row["name"]
-        if name in cost:
-            aurc, ece = row["metrics"].get("aurc"), row["metrics"].get("ece")
+        if row["name"] in cost:
+            amount = float(cost[row["name"]])
             priced.append(
-                {
-                    "name": name,
-                    "cost": float(cost[name]),
-                    "aurc": None if aurc is None else aurc["value"],
-                    "ece": None if ece is None else ece["value"],
-                    "beaten_by": {"aurc": None, "ece": None},
-                }
+                {"name": row["name"], "cost": amount, "aurc": None, "ece": None, "beaten_by": {}}
             )
-    for row in priced:
-        row["beaten_by"]["aurc"] = _find_better(row, [(o, o["aurc"]) for o in priced], row["aurc"])
-        row["beaten_by"]["ece"] = _find_better(row, [(o, o["ece"]) for o in priced], row["ece"])
+    for metric in COST_METRICS:
+        values = {row["name"]: row["metrics"].get(metric) for row in rows}
+        for row in priced:
+            entry = values[row["name"]]
+            row[metric] = None if entry is None else entry["value"]
+        for row in priced:
+            others = [(other, other.get(metric)) for other in priced]
+            row["beaten_by"][metric] = _find_better(row, others, row.get(metric))
     return priced
 
 

@@ -7,7 +7,7 @@ keys may be added; none is removed or changes its meaning. nan and infinity are 
 from __future__ import annotations
 
 from math import isfinite
-from typing import Literal, NotRequired, TypedDict, final
+from typing import Literal, NotRequired, TypedDict, final, get_args
 
 import numpy as np
 
@@ -788,8 +788,15 @@ class PairData(TypedDict):
 class Beaten(TypedDict):
     """By metric: a model that costs no more and is better, null where there is none."""
 
-    aurc: str | None
-    ece: str | None
+    aurc: NotRequired[str | None]
+    ece: NotRequired[str | None]
+    aece: NotRequired[str | None]
+    mce: NotRequired[str | None]
+    amce: NotRequired[str | None]
+
+
+CostMetric = Literal["aurc", "ece", "aece", "mce", "amce"]
+COST_METRICS: tuple[CostMetric, ...] = get_args(CostMetric)
 
 
 class CostRow(TypedDict):
@@ -799,6 +806,9 @@ class CostRow(TypedDict):
     cost: float
     aurc: float | None
     ece: float | None
+    aece: NotRequired[float | None]
+    mce: NotRequired[float | None]
+    amce: NotRequired[float | None]
     beaten_by: Beaten
 
 
@@ -860,6 +870,7 @@ class ComparisonData(TypedDict):
     comparable: dict[str, Fairness]
     models: list[ModelRow]
     ties: NotRequired[list[TieData]]
+    findings: NotRequired[list[FindingData]]
     pairs: list[PairData]
     curves: dict[str, CurveData]
     reliability: dict[str, CurveData]

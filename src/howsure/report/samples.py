@@ -47,6 +47,7 @@ LOSSES: dict[On, Callable[[Predictions], Floats]] = {
 }
 OPERATING_POINTS = 200  # steps of half a percent
 HISTOGRAM_BARS = 50
+SCORE_GRIDS = (0.1, 0.05, 0.01)  # to which confidences are rounded, coarsest first
 MAX_FOLLOWED_CLASSES = 20_000  # whose deferral can be followed: a table of classes and thresholds
 # Numbers of single samples that are held for limits of groups or weights: 400 MB.
 MAX_HELD_NUMBERS = 50_000_000
@@ -344,8 +345,7 @@ class Question:
     """
 
     thresholds: Floats
-    low: float
-    high: float
+    edges: Floats  # of the bars of a histogram
     keys: Array | None
     hold: bool
     near: bool  # whether wrong answers near the truth are told apart
@@ -414,13 +414,11 @@ def build_question(t: Tally, shape: Shape, keys: Array | None, numbers: int) -> 
     """What must be asked for a report on this tally; `numbers` is how many columns of a sample the
     report reads.
     """
-    low, high = find_histogram_span(t)
     if keys is not None and len(keys) > MAX_FOLLOWED_CLASSES:
         keys = None
     return Question(
         thresholds=t.score[find_operating_rows(t)],
-        low=low,
-        high=high,
+        edges=find_histogram_edges(t),
         keys=keys,
         # Where all samples are alike the tally says it all, and none of them is held.
         hold=not shape.alike and numbers * float(t.n) <= MAX_HELD_NUMBERS,
@@ -448,22 +446,29 @@ def find_asked_coverages(t: Tally) -> Floats:
     return coverages[np.unique(rows, return_index=True)[1]]
 
 
-def find_histogram_span(t: Tally) -> tuple[float, float]:
-    """Where the bars of a histogram begin and end: [0, 1] for claims, else the range of the finite
+def find_histogram_edges(t: Tally) -> Floats:
+    """Edges of the bars of a histogram: over [0, 1] for claims, else over the range of the finite
     scores.
+
+    Scores rounded to a grid of at least 0.01 get equally many of its values in each bar; other bars
+    would stand high and low in turn, however even the scores are.
+
+    >>> from howsure import tally
+    >>> find_histogram_edges(tally([0.9, 0.8, 0.5], correct=[1, 1, 0])).round(2)[[0, 1, -1]]
+    array([-0.05,  0.05,  1.05])
     """
-    low, high = t.score_range()
-    if low >= 0 and high <= 1:
-        return 0.0, 1.0
     finite = t.score[np.isfinite(t.score)]
-    if not len(finite):
-        return 0.0, 1.0
-    low, high = float(finite[-1]), float(finite[0])
-    if low >= 0 and high <= 1:
-        return 0.0, 1.0
-    if low == high:
-        return low - 0.5, high + 0.5
-    return low, high
+    low, high = 0.0, 1.0
+    if len(finite) and (finite[-1] < 0 or finite[0] > 1):
+        low, high = float(finite[-1]), float(finite[0])
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+    elif len(finite) <= 1 / SCORE_GRIDS[-1] + 1:
+        for grid in SCORE_GRIDS:
+            if np.allclose(finite, np.round(finite / grid) * grid, rtol=0, atol=1e-9):
+                width = grid * np.ceil(1 / grid / HISTOGRAM_BARS)
+                return np.arange(-grid / 2, 1 + width, width)
+    return np.histogram_bin_edges(np.empty(0), HISTOGRAM_BARS, (low, high))
 
 
 def build_details(samples: Samples, question: Question) -> Details:
@@ -472,7 +477,7 @@ def build_details(samples: Samples, question: Question) -> Details:
     >>> from howsure import Predictions
     >>> samples = Samples.of(Predictions.from_probs([[0.9, 0.1], [0.4, 0.6]], [0, 0]))
     >>> question = Question(
-    ...     np.array([0.9, 0.6]), low=0.0, high=1.0, keys=np.arange(2), hold=False, near=False
+    ...     np.array([0.9, 0.6]), edges=np.array([0.0, 1.0]), keys=np.arange(2), hold=False, near=False
     ... )
     >>> build_details(samples, question).deferred
     array([[1, 0],
@@ -520,12 +525,11 @@ def build_part_details(samples: Samples, question: Question, file: int, row: int
 def _count_near_misses(samples: Samples, question: Question) -> Array:
     """Wrong answers with the label in the top 5, in each bar of the histogram."""
     if not question.near:
-        return np.zeros(HISTOGRAM_BARS, np.int64)
+        return np.zeros(len(question.edges) - 1, np.int64)
     near = samples.fate == 1
     score = samples.scores[samples.first][near]
     weight = None if samples.weight is None else samples.weight[near]
-    span = (question.low, question.high)
-    return np.histogram(score, HISTOGRAM_BARS, span, weights=weight)[0]
+    return np.histogram(score, question.edges, weights=weight)[0]
 
 
 def _count_deferred(samples: Samples, question: Question) -> Ints | None:

@@ -16,6 +16,7 @@ from howsure._core.frozen import frozen
 from howsure.binning import equal_range, equal_size
 from howsure.curves import bin_table
 from howsure.curves.curve import histogram
+from howsure.report.drift import compute_fisher_p
 from howsure.report.report_types import FindingData
 from howsure.report.verdict import (
     FALSE_FINDING_RATE,
@@ -38,6 +39,7 @@ BIN_PIECES = 8  # into which a bin is cut, to look at them one by one
 FEW_GROUPS = 5  # fewer groups do not tell how much groups differ
 MOST_GROUPS = 100  # more are clusters, not groups that somebody named
 USEFUL_AUROC = 0.6  # a score that orders fewer pairs rightly is of no use
+TOP_SHARES = (0.02, 0.01, 0.05, 0.1)  # the most confident, looked at in this order
 THIN_SHARE = 0.95  # of the bins; those at the top, without errors, are thin in every good model
 DING = "Ding et al. 2020"
 
@@ -494,6 +496,39 @@ def find_no_ranking(case: FindingCase) -> Finding | None:
     )
 
 
+def find_unsafe_top(case: FindingCase, level: float = FALSE_FINDING_RATE) -> Finding | None:
+    """The most confident answers are wrong more often than the next ones: the risk curve rises at
+    its sure end.
+
+    Fisher's exact test of the top share against the next four times as many, the level shared out
+    over the shares that are looked at.
+    """
+    t = case.tally
+    if case.effect != 1 or t.weighted or not float(t.total).is_integer():
+        return None
+    ends, wrong = t.ends, np.cumsum(t.loss)
+    for share in TOP_SHARES:
+        top, last = np.searchsorted(ends, np.array([share, 5 * share]) * float(t.n) * (1 - 1e-12))
+        n, k = int(ends[top]), int(wrong[top])
+        next_n, next_k = int(ends[last]) - n, int(wrong[last]) - k
+        # An excess of less than a fifth is no news, however certain.
+        if min(n, next_n) < LEAST_SAMPLES or k / n < 1.2 * next_k / next_n:
+            continue
+        p = compute_fisher_p(k, n, k + next_k, next_n)
+        if k and p <= level / len(TOP_SHARES):
+            return Finding(
+                name="unsafe_top",
+                text=(
+                    f"The most confident {format_percent(n / float(t.n))} are wrong more often ({k:,} of {n:,}) than "
+                    f"the next {format_percent(next_n / float(t.n))} ({next_k:,} of {next_n:,}): the risk curve rises "
+                    "at its sure end."
+                ),
+                evidence={"n": n, "wrong": k, "next": next_n, "next_wrong": next_k, "p_value": p},
+                paper="Ding et al. 2020, section 3",
+            )
+    return None
+
+
 Finder = Callable[[FindingCase], Finding | None]
 CLAIM_FINDERS: tuple[Finder, ...] = (
     find_overconfident_top,
@@ -506,4 +541,9 @@ CLAIM_FINDERS: tuple[Finder, ...] = (
     find_mce_from_few,
     find_saturation,
 )
-ANY_SCORE_FINDERS: tuple[Finder, ...] = (find_worse_group, find_no_ranking, find_thin_bins)
+ANY_SCORE_FINDERS: tuple[Finder, ...] = (
+    find_worse_group,
+    find_unsafe_top,
+    find_no_ranking,
+    find_thin_bins,
+)

@@ -47,9 +47,8 @@ from howsure.report.report_types import (
     build_curve_data,
 )
 from howsure.report.samples import (
-    HISTOGRAM_BARS,
     find_asked_coverages,
-    find_histogram_span,
+    find_histogram_edges,
     find_operating_rows,
     list_class_names,
 )
@@ -122,14 +121,13 @@ def build_corp(s: Summary) -> CorpData | None:
 
 
 def build_histogram(s: Summary) -> HistogramData:
-    """Counts of right, top-5 and wrong answers in 50 bars; [0, 1] for claims, else the range of the
-    scores.
+    """Counts of right, top-5 and wrong answers in about 50 bars; [0, 1] for claims, else the range
+    of the scores.
     """
     t = s.tally
-    low, high = find_histogram_span(t)
+    edges = find_histogram_edges(t)
     # `np.histogram` of the samples and of their loss, without looking at every row: infinite scores
     # are in no bar.
-    edges = np.histogram_bin_edges(np.empty(0), HISTOGRAM_BARS, (low, high))
     below = np.nextafter(edges, -np.inf)
     below[-1] = edges[-1]  # the last bar has both its ends
     ends = t.above(below)[::-1]  # samples from each edge on, those above all bars first
@@ -140,13 +138,13 @@ def build_histogram(s: Summary) -> HistogramData:
     kept = np.concatenate((sums.count[:0], [0], np.cumsum(sums.count)))[place]
     lost = np.concatenate((sums.loss[:0], [0], np.cumsum(sums.loss)))[place]
     count, wrong = np.diff(kept)[::-1], np.diff(lost)[::-1]
-    near = np.zeros(HISTOGRAM_BARS, np.int64) if s.details is None else s.details.near
+    near = np.zeros(len(count), np.int64) if s.details is None else s.details.near
     if s.shape.weighted and s.losses:
         # A tally may have weights of mean 1; the near misses were summed with the weights given.
         near = near * (float(t.n) / s.losses["nll"].weight)
     return {
-        "low": low,
-        "high": high,
+        "low": float(edges[0]),
+        "high": float(edges[-1]),
         "right": round_finite(clean_counts(count - wrong)),
         "top_5": round_finite(clean_counts(near)),
         "wrong": round_finite(clean_counts(wrong - near)),

@@ -24,23 +24,23 @@ from howsure.report.render.pictures import (
     shorten,
     thin_curve,
 )
+from howsure.report.render.sections import WITHOUT_INTERVAL_NOTE
 from howsure.report.render.sentences import (
     NONE,
+    count_shared_decimals,
     describe_origin,
     explain_missing,
+    find_decimals,
     find_shared_notes,
+    format_column,
+    format_difference,
     format_heading,
     format_level,
-    format_limits,
     format_metric,
     format_number,
     format_percent,
     format_percent_range,
     format_points,
-    format_points_range,
-    format_range,
-    format_signed,
-    format_signed_range,
     get_meaning,
     identify_input,
     join_notes,
@@ -56,27 +56,31 @@ from howsure.report.render.svg import (
 )
 from howsure.report.render.text_tables import Sheet, TableRows, TextTable
 from howsure.report.report_types import (
+    COST_METRICS,
     Column,
     ComparisonData,
     CurveData,
     Difference,
     Entry,
     FurtherRow,
-    Metrics,
     Provenance,
 )
 
 FEW_MODELS, SEVERAL_MODELS = 4, 12
 PAGE_ROWS = (200, 60, 25)  # rows of a table on the page: of few, several, and many models
 PAGE_MODELS = 30  # that are drawn, the best ones; the tables of models and the JSON have all
-PAIRS_TITLE, RANKING_TITLE = "Paired differences", "Ranking by AURC"
-RANKING_METRICS = ("augrc", "coverage_at_risk_0.05")
+PAIRS_TITLE, LEADERBOARD_TITLE = "Paired differences", "Leaderboard"
+INTERVALS_TITLE = "All numbers with their intervals"
+LEADERBOARD_METRICS = ("aurc", "ece", "coverage_at_risk_0.05", "eor_pool")  # beside accuracy
 PAIR_METRICS = ("aurc", "accuracy", "ece", "correctness_brier")
-METRIC_GROUPS = (
-    ("Accuracy", ("accuracy", "nll", "brier")),
-    ("Can it be read as a probability?", ("ece", "aece")),
-    ("Spotting errors", ("auroc", "aupr_error", "aupr_success", "e_aurc")),
-)
+AAC_NOTE = "AURC is also the AAC, the area above the threshold diagram."
+TIE_WORDS = {
+    "accuracy": "is more accurate by {size}",
+    "coverage_at_risk_0.01": "can automate {size} more at 1 % risk",
+    "coverage_at_risk_0.05": "can automate {size} more at 5 % risk",
+    "risk_at_coverage_0.02": "is safer among the most confident 2 %",
+    "augrc": "has the lower AUGRC",
+}
 MIX_NOTE = "Every answer to an outside sample counts as wrong. AUROC of spotting errors compares scores of one model only."
 MODEL_COLOURS = 8  # further models have the same colours with dashes
 NAMED_PAPER = Paper(width=470, right=128)  # with room for names at the right
@@ -90,34 +94,39 @@ Place = tuple[float, float]  # pixels from the left and from the top
 
 def build_comparison_sheet(data: ComparisonData) -> Sheet:
     """Everything that is printed of a comparison."""
-    tables = [_build_ranking(data)]
+    tables = [_build_leaderboard(data)]
 
-    # Further numbers with their limits; those that would be unfair are left out.
+    # All numbers with their limits; those that would be unfair are left out.
     comparable = data["comparable"]
-    for title, names in METRIC_GROUPS:
-        fair = [name for name in names if name in comparable and comparable[name]["fair"]]
-        if not fair:
-            continue
-        rows = TableRows()
-        entries: list[Entry] = []
-        for model in data["models"]:
-            metrics = model["metrics"]
-            rows.append([model["name"], *_format_metrics(metrics, fair)])
-            entries += [metrics[name] for name in fair if name in metrics]
-        head = ["model", *(_format_title(data, name) for name in fair)]
-        note = explain_missing(entries)
-        tables.append(TextTable(title=title, head=head, rows=rows, note=note))
+    fair = [name for name, fact in comparable.items() if fact["fair"]]
+    columns: list[list[str]] = []
+    entries: list[Entry] = []
+    for name in fair:
+        of_models = [model["metrics"].get(name) for model in data["models"]]
+        columns.append(format_column(name, of_models))
+        entries += [entry for entry in of_models if entry is not None]
+    names = [model["name"] for model in data["models"]]
+    unknown = [entry for entry in entries if entry["value"] is None]
+    tables.append(
+        TextTable(
+            title=INTERVALS_TITLE,
+            head=["model", *(_format_title(data, name) for name in fair)],
+            rows=[list(row) for row in zip(names, *columns, strict=True)],
+            note=f"{explain_missing(unknown)} {WITHOUT_INTERVAL_NOTE}".strip(),
+        )
+    )
 
     # The differences of all pairs, those of AURC first.
     rows = TableRows()
     for name in PAIR_METRICS:
-        for pair in data["pairs"]:
-            difference = pair.get(name)
+        known = [pair.get(name) for pair in data["pairs"]]
+        decimals = find_decimals(filter(None, known), percent=name in PERCENT_NUMBERS)
+        for pair, difference in zip(data["pairs"], known, strict=True):
             if difference is None:
                 continue
             models = f"{pair['a']} − {pair['b']}"
             clear = "significant" if difference["clear"] else ""
-            cells = _format_difference(difference)
+            cells = _format_gap(name, difference, decimals)
             rows.append([models, get_meaning(name).title, *cells, clear])
     head = ["models", "number", "difference", "interval", ""]
     note = "Significant: after correction for all pairs."
@@ -140,18 +149,19 @@ def build_comparison_sheet(data: ComparisonData) -> Sheet:
         f"{format_level(data['level'])} intervals"
     )
     shown = [table for table in tables if table.rows]
-    return Sheet(headline=headline, sentences=[write_verdict(data)], tables=shown)
+    findings = [finding["text"] for finding in data.get("findings", [])]
+    return Sheet(headline=headline, sentences=[write_verdict(data), *findings], tables=shown)
 
 
 def write_verdict(data: ComparisonData) -> str:
-    """Which model is best, and whether that is more than chance."""
+    """Which model is best, and whether that is more than chance; what speaks for another one."""
     best, *others = data["models"]
     tied = [row["name"] for row in others if not row["behind"]["clear"]]
+    sentences: list[str] = []
     if not tied:
-        return f"{best['name']} ranks best by AURC, significantly ahead of the others."
+        sentences.append(f"{best['name']} ranks best by AURC, significantly ahead of the others.")
     alike = [row["name"] for row in others if row["behind"]["low"] == row["behind"]["high"] == 0]
     unlike = [name for name in tied if name not in alike]
-    sentences: list[str] = []
     if alike:
         sentences.append(
             f"{', '.join([best['name'], *alike])} give the same answers with the same confidence."
@@ -173,16 +183,7 @@ def write_verdict(data: ComparisonData) -> str:
         leads += f"; {', '.join(worse)} {verb} not significantly worse after correction"
     if unlike:
         sentences.append(f"{leads}.")
-    # Where AURC does not decide: for whom the numbers beside it speak.
-    for tie in data.get("ties", []):
-        name, number = tie["metric"], tie["difference"]
-        low, high = number.get("low"), number.get("high")
-        if name in PERCENT_NUMBERS:
-            size = f"{format_points(number['value'])}, {format_points_range(low, high)}"
-        else:
-            size = f"{format_signed(number['value'])}, {format_signed_range(low, high)}"
-        title = get_meaning(name).title
-        sentences.append(f"{tie['better']} has the better {title} than {tie['over']} ({size}).")
+    sentences += _write_ties(data)
     if unlike and not data.get("ties", True):
         sentences.append(
             "Accuracy, AUGRC and coverage at 1 and 5 % risk show no significant difference either."
@@ -190,39 +191,79 @@ def write_verdict(data: ComparisonData) -> str:
     return " ".join(sentences)
 
 
+def _write_ties(data: ComparisonData) -> list[str]:
+    """For whom the numbers beside AURC speak: where it does not decide, and in accuracy always."""
+    best = data["models"][0]["name"]
+    told: dict[str, dict[str, list[str]]] = {}  # words by the other model, then by who is better
+    for tie in data.get("ties", []):
+        other = tie["over"] if tie["better"] == best else tie["better"]
+        size = format_points(tie["difference"]["value"], 1).removeprefix("+")
+        words = TIE_WORDS[tie["metric"]].format(size=size)
+        told.setdefault(other, {}).setdefault(tie["better"], []).append(words)
+    sentences: list[str] = []
+    for other, sides in told.items():
+        clauses: list[str] = []
+        for better, words in sides.items():
+            over = other if better == best else best
+            than = f" than {over}" if not clauses else ""
+            clauses.append(f"{better} {' and '.join(words)}{than}")
+        sentences.append(f"{'; '.join(clauses)}.")
+    for pair in data["pairs"]:
+        if best not in (pair["a"], pair["b"]) or "accuracy" not in pair:
+            continue
+        other = pair["a"] if pair["b"] == best else pair["b"]
+        leads = (pair["accuracy"]["value"] > 0) == (other == pair["a"])
+        if other not in told and leads and pair["accuracy"]["clear"]:
+            size = format_points(abs(pair["accuracy"]["value"]), 1).removeprefix("+")
+            sentences.append(f"{other} is more accurate than {best} by {size}.")
+    return sentences
+
+
 # Tables
 
 
-def _build_ranking(data: ComparisonData) -> TextTable:
-    """AURC, how far each model is behind the best, and what else is read from the order."""
-    others = [name for name in RANKING_METRICS if name in data["comparable"]]
-    rows = TableRows()
+def _build_leaderboard(data: ComparisonData) -> TextTable:
+    """Each model in one row: how right it is, how well its confidence orders and claims, and how
+    far it is behind the best.
+    """
+    names = [name for name in ("accuracy", *LEADERBOARD_METRICS) if name in data["comparable"]]
     entries: list[Entry] = []
+    columns: dict[str, list[str]] = {}
+    for name in names:
+        of_models = [model["metrics"].get(name) for model in data["models"]]
+        known = [entry for entry in of_models if entry is not None]
+        decimals = find_decimals(known, percent=name in PERCENT_NUMBERS)
+        if decimals is None and name not in PERCENT_NUMBERS:
+            decimals = count_shared_decimals(entry["value"] for entry in known)
+        columns[name] = [
+            NONE if entry is None else format_metric(name, entry, decimals) for entry in of_models
+        ]
+        entries += known
+    behind = [model["behind"] for model in data["models"]]
+    decimals = find_decimals(behind)
+    gaps = [_format_gap("aurc", gap, decimals) for gap in behind]
     notes: dict[str, None] = {}  # each once, in order
-    for model in data["models"]:
-        metrics = model["metrics"]
-        aurc = metrics["aurc"]
-        limits = format_range(aurc.get("low"), aurc.get("high"), 3)
-        row = [model["name"], format_number(aurc["value"]), limits]
-        row += _format_difference(model["behind"])
-        for name in others:
-            row.append(format_metric(name, metrics[name]) if name in metrics else NONE)
-        rows.append(row)
-        entries += [metrics[name] for name in ("aurc", *others) if name in metrics]
-        notes |= dict.fromkeys(find_shared_notes(metrics))
+    rows = TableRows()
+    for i, model in enumerate(data["models"]):
+        rows.append([model["name"], *(columns[name][i] for name in names), *gaps[i]])
+        notes |= dict.fromkeys(find_shared_notes(model["metrics"]))
     alone = ""
     if len(rows) > 2:
         alone = "; not corrected for multiple comparisons"
-    behind = [model["behind"] for model in data["models"][1:]]
+    head = [
+        "model",
+        *(_format_title(data, name) for name in names),
+        "AURC, gap to the best",
+        "interval",
+    ]
+    missing = [entry for entry in entries if entry["value"] is None]
     sentences = (
-        f"Gap to the best (paired{alone}).",
-        explain_missing([*entries, *behind]),
+        f"In order of AURC. Gap to the best (paired{alone}). {AAC_NOTE}",
+        explain_missing([*missing, *behind[1:]]),
         join_notes(notes),
     )
-    head = ["model", _format_title(data, "aurc"), "interval", "gap to the best", "interval"]
-    head += [_format_title(data, name) for name in others]
     note = " ".join(filter(None, sentences))
-    return TextTable(title=RANKING_TITLE, head=head, rows=rows, note=note)
+    return TextTable(title=LEADERBOARD_TITLE, head=head, rows=rows, note=note)
 
 
 def _format_title(data: ComparisonData, metric: str) -> str:
@@ -230,36 +271,27 @@ def _format_title(data: ComparisonData, metric: str) -> str:
     return format_heading(metric, next(entry["better"] for entry in entries if entry is not None))
 
 
-def _format_metrics(metrics: Metrics, names: Sequence[str]) -> list[str]:
-    """Numbers with their limits, one cell each."""
-    cells: list[str] = []
-    for name in names:
-        entry = metrics.get(name)
-        if entry is None or entry["value"] is None:
-            cells.append(NONE)
-            continue
-        limits = format_limits(name, entry)
-        between = f" ({limits})" if limits else ""
-        cells.append(f"{format_metric(name, entry)}{between}")
-    return cells
-
-
-def _format_difference(d: Difference) -> list[str]:
+def _format_gap(name: str, d: Difference, decimals: int | None) -> list[str]:
     """A difference and its limits; the best is behind nobody."""
     if d["low"] is None and not d["value"]:
         return ["", ""]
-    return [format_signed(d["value"]), format_signed_range(d["low"], d["high"])]
+    return [*format_difference(name, d, decimals)]
 
 
 def _build_further_tables(data: ComparisonData) -> list[TextTable]:
     """What is known beside the samples that all models answered: costs, other data, groups and
     classes.
     """
+    priced = [name for name in COST_METRICS if any(name in row for row in data["cost"])]
+    columns = [
+        format_column(name, [{"value": row.get(name)} for row in data["cost"]]) for name in priced
+    ]
     costs = TableRows()
-    for c in data["cost"]:
-        numbers = (format_short(c["cost"]), format_number(c["aurc"]), format_number(c["ece"]))
-        ece = "it has no ECE" if c["ece"] is None else c["beaten_by"]["ece"] or "nobody"
-        costs.append([c["name"], *numbers, c["beaten_by"]["aurc"] or "nobody", ece])
+    for i, row in enumerate(data["cost"]):
+        beaten = row["beaten_by"].items()
+        by = [f"{get_meaning(name).title}: {other}" for name, other in beaten if other is not None]
+        numbers = [column[i] for column in columns]
+        costs.append([row["name"], format_short(row["cost"]), *numbers, ", ".join(by) or "nobody"])
     what = data["cost_name"]
 
     slices = TableRows()
@@ -287,7 +319,7 @@ def _build_further_tables(data: ComparisonData) -> list[TextTable]:
     return [
         TextTable(
             title=f"What does it cost ({what})?",
-            head=["model", what, "AURC ↓", "ECE ↓", "beaten in AURC by", "beaten in ECE by"],
+            head=["model", what, *(format_heading(name, "lower") for name in priced), "beaten by"],
             rows=costs,
             note="Beaten: by a model that costs no more.",
         ),
@@ -326,9 +358,10 @@ def _build_sets_table(
     sets: Sequence[FurtherRow], title: str, *, metrics: Mapping[str, str], note: str = ""
 ) -> TextTable:
     """Models on further data sets: some numbers by their headings."""
+    columns = [format_column(name, [row["metrics"].get(name) for row in sets]) for name in metrics]
     rows = TableRows()
-    for row in sets:
-        numbers = _format_metrics(row["metrics"], list(metrics))
+    for i, row in enumerate(sets):
+        numbers = [column[i] for column in columns]
         rows.append([row["set"], row["model"], f"{row['n']:,}", *numbers])
     head = ["set", "model", "samples", *metrics.values()]
     return TextTable(title=title, head=head, rows=rows, note=note)
@@ -358,7 +391,7 @@ def render_comparison_page(data: ComparisonData) -> str:
         # The matrix says the same as the pairs of many models, in far less room.
         if table.title == PAIRS_TITLE and len(models) > SEVERAL_MODELS:
             continue
-        if table.title != RANKING_TITLE and len(table.rows) > most:
+        if table.title != LEADERBOARD_TITLE and len(table.rows) > most:
             note = f"{table.note} The first {most} of {len(table.rows):,} rows.".strip()
             table = replace(table, rows=table.rows[:most], note=note)
         if len(table.head) > PAGE_MODELS + 2:
@@ -384,7 +417,9 @@ def render_comparison_page(data: ComparisonData) -> str:
         data=data,
         title="Which one is better?",
         sheet=sheet,
-        tables=tables,
+        leaderboard=tables[0],
+        folded={t.title: t for t in tables if t.title in (INTERVALS_TITLE, PAIRS_TITLE)},
+        tables=[t for t in tables[1:] if t.title not in (INTERVALS_TITLE, PAIRS_TITLE)],
         matrix=build_matrix(best),
         models=models,
         pairs=pairs,
@@ -484,13 +519,13 @@ def draw_models_reliability(data: ComparisonData) -> list[Picture]:
 
 
 def draw_cost_pictures(data: ComparisonData) -> list[Picture]:
-    """Cost against AURC and, where known, ECE; one dot per model."""
+    """Cost against AURC and the calibration errors that are known; one dot per model."""
     styles = {row["name"]: style_model(rank) for rank, row in enumerate(data["models"])}
     pictures: list[Picture] = []
-    for metric in ("aurc", "ece"):
+    for metric in COST_METRICS:
         dots: dict[str, tuple[float, float]] = {}
         for row in data["cost"]:
-            value = row[metric]
+            value = row.get(metric)
             if value is not None:
                 dots[row["name"]] = (row["cost"], value)
         if not dots:
@@ -520,7 +555,7 @@ def draw_cost_pictures(data: ComparisonData) -> list[Picture]:
             read="Lower and further left is better.",
             alt=f"{title} against {data['cost_name']}",
         )
-        marks += _draw_dot_names(f, places)
+        marks += _draw_dot_names(f, places, styles)
         pictures.append(build_picture(caption, f, marks, series))
     return pictures
 
@@ -550,6 +585,7 @@ def _draw_names(f: Frame, models: Sequence[str], curves: Mapping[str, CurveData]
         if known:
             x, y = known[-1]
             ends.append((name, (f.x(x), f.y(y))))
+    shown = shorten_names(models)
     room = int((f.y.start - f.y.end) / NAME_HEIGHT) + 1
     ends = sorted(ends[:room], key=lambda end: end[1][1])
     # A line apart: first all are pushed down until nothing overlaps, then up again from the bottom.
@@ -567,15 +603,30 @@ def _draw_names(f: Frame, models: Sequence[str], curves: Mapping[str, CurveData]
         style = style_model(models.index(name))
         start = f"M{svg.format_pixel(x + 3)} {svg.format_pixel(y)}"
         leader = f"{start}L{svg.format_pixel(f.x.end + 8)} {svg.format_pixel(height)}"
-        text = _write_name(name, f.x.end + 10, height + 4.5)
+        text = _write_name(shown[name], f.x.end + 10, height + 4.5, style)
         marks.append(_mark_model(name, svg.make_path(f"leader {style}", leader) + text))
     return marks
 
 
-def _write_name(name: str, x: float, y: float) -> Markup:
-    text = Markup('<text x="{}" y="{}">{}</text>')
-    shown = shorten(name, MODEL_NAME_LETTERS)
-    return text.format(svg.format_pixel(x), svg.format_pixel(y), shown)
+def _write_name(name: str, x: float, y: float, style: str) -> Markup:
+    text = Markup('<text class="name {}" x="{}" y="{}">{}</text>')
+    return text.format(style, svg.format_pixel(x), svg.format_pixel(y), name)
+
+
+def shorten_names(models: Sequence[str]) -> dict[str, str]:
+    """Names for a picture: without the words that all begin with, the middle of long ones left out.
+
+    >>> list(shorten_names(["cifar10_resnet20", "cifar10_resnet110"]).values())
+    ['resnet20', 'resnet110']
+    """
+    # Up to the end of a word: resnet20 and resnet110 do not become 20 and 110.
+    end = 0
+    for i, letter in enumerate(min(models, key=len)[:-1], start=1):
+        if letter in "_-./ :" and len({name[:i] for name in models}) == 1:
+            end = i
+    if len(models) == 1:
+        end = 0
+    return {name: shorten(name[end:], MODEL_NAME_LETTERS) for name in models}
 
 
 class Box(NamedTuple):
@@ -597,15 +648,17 @@ class Box(NamedTuple):
         return across and f.y.end <= self.top and self.bottom <= f.y.start
 
 
-def _draw_dot_names(f: Frame, places: Mapping[str, Place]) -> list[Markup]:
+def _draw_dot_names(
+    f: Frame, places: Mapping[str, Place], styles: Mapping[str, str]
+) -> list[Markup]:
     """Names right beside their dots, best models first; where there is no free place, the dot stays
     without.
     """
-    r = DOT_RADIUS
+    r, shown = DOT_RADIUS, shorten_names(list(places))
     taken = [Box(left=x - r, top=y - r, right=x + r, bottom=y + r) for x, y in places.values()]
     marks: list[Markup] = []
     for name, (x, y) in places.items():
-        width = svg.LETTER_WIDTH * len(shorten(name, MODEL_NAME_LETTERS))
+        width = svg.LETTER_WIDTH * len(shown[name])
         right, left = x + r + 2, x - r - 2 - width
         level, above, below = y + 4.5, y - 5, y + 14
         for at, base in (
@@ -622,6 +675,6 @@ def _draw_dot_names(f: Frame, places: Mapping[str, Place]) -> list[Markup]:
             own = all(dist(near, (x, y)) <= dist(near, other) for other in places.values())
             if own and box.fits(f) and not any(map(box.meets, taken)):
                 taken.append(box)
-                marks.append(_mark_model(name, _write_name(name, at, base)))
+                marks.append(_mark_model(name, _write_name(shown[name], at, base, styles[name])))
                 break
     return marks

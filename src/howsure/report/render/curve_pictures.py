@@ -21,6 +21,7 @@ from howsure.report.render.pictures import (
     draw_before,
     draw_curve,
     draw_deferred,
+    draw_guaranteed,
     draw_operating_point,
     find_opening,
     get_before,
@@ -44,6 +45,7 @@ def draw_risk_coverage(report: ReportData) -> Picture:
     marks = [
         draw_before(f, before),
         draw_curve(f, c, "main"),
+        draw_guaranteed(f, opening),
         draw_operating_point(f, opening.coverage, 1 - opening.accuracy),
     ]
     series = {report["score"]: get_columns(c)}
@@ -76,6 +78,7 @@ def draw_threshold_diagram(report: ReportData) -> Picture:
         f.draw_line([1.0, *ideal["x"]], [1.0, *ideal["y"]], "ideal"),
         draw_before(f, before),
         draw_curve(f, c, "main"),
+        draw_guaranteed(f, opening, deferred=True),
         draw_operating_point(f, 1 - opening.coverage, opening.accuracy),
     ]
     series = {report["score"]: get_columns(c), "ideal": get_points(ideal)}
@@ -102,13 +105,13 @@ def draw_reliability(report: ReportData, c: CurveData, name: str) -> Picture:
     before = get_before(report, f"reliability_{name}")
     shares = [n / highest for n in counts]
     marks = [
-        draw_deferred(f, report),
         count_frame.draw_whiskers(c["x"], [0.0] * len(shares), shares, kind="counts"),
         f.draw_line(UNIT, UNIT, "ideal"),
         f.draw_whiskers(c["x"], *get_limits(c)),
         draw_before(f, before),
         draw_curve(f, c, "thin"),
         f.draw_dots(c["x"], c["y"], "main"),
+        draw_deferred(f, report),
     ]
     series = {name: {**get_columns(c), "answers": c.get("weight", none)}}
     if before is not None:
@@ -128,11 +131,11 @@ def draw_corp(report: ReportData, corp: CorpData) -> Picture:
     c, before = thin_curve(corp["curve"], BEFORE_POINTS), get_before(report, "reliability")
     f = make_frame(Axis(label="confidence"), Axis(label="accuracy"))
     marks = [
-        draw_deferred(f, report),
         f.draw_band(c["x"], *get_limits(c)),
         f.draw_line(UNIT, UNIT, "ideal"),
         draw_before(f, before),
         draw_curve(f, c, "main"),
+        draw_deferred(f, report),
     ]
     if before is None:
         series, legend = {"isotonic": get_columns(c)}, ()

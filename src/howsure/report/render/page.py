@@ -4,10 +4,14 @@ else run.
 
 from __future__ import annotations
 
+import os
 from base64 import b64encode
 from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, metadata
 from importlib.resources import files
 from typing import NamedTuple, TypeVar
 
@@ -16,6 +20,7 @@ from markupsafe import Markup
 
 from howsure._core import strict_json
 from howsure._core.text import escape_page, make_printable, name_class
+from howsure._core.version import __version__
 from howsure.report.render import curve_pictures, pictures, sections
 from howsure.report.render.pictures import Picture, find_opening, keep_fitting_images, thin_curve
 from howsure.report.render.report_sheet import suggest_steps
@@ -104,8 +109,32 @@ def render_template(template: str, **parts: object) -> str:
     """A template with the shared style, script and policy."""
     css, js = map(Markup, read_assets())
     found = _load_templates().get_template(template)
-    page = found.render(css=css, js=js, policy=build_policy(css, js), **parts)
+    made = f"{find_date()} · howsure {__version__}"
+    page = found.render(
+        css=css, js=js, policy=build_policy(css, js), made=made, docs=find_docs_address(), **parts
+    )
     return f"{escape_page(page)}\n"
+
+
+def find_date() -> str:
+    """The day on which a page is written; SOURCE_DATE_EPOCH sets it, so that pages can be
+    reproduced.
+    """
+    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
+    day = datetime.now().astimezone()
+    if seconds.isdigit():
+        day = datetime.fromtimestamp(int(seconds), UTC)
+    return f"{day.day} {day:%B %Y}"
+
+
+def find_docs_address() -> str:
+    """Where the documentation of this package is, by its metadata; empty where they do not say."""
+    with suppress(PackageNotFoundError):
+        for line in metadata("howsure").get_all("Project-URL") or []:
+            name, _, address = line.partition(", ")
+            if name == "Documentation":
+                return address
+    return ""
 
 
 def read_assets() -> tuple[str, str]:

@@ -16,6 +16,7 @@ from howsure.report.report_types import (
     Column,
     Confusion,
     CurveData,
+    GuaranteeData,
     HistogramData,
     Number,
     ReportData,
@@ -25,6 +26,8 @@ from howsure.report.verdict_text import choose_guarantee
 
 OPENING_COVERAGE = 0.9  # the coverage at which a page without a guarantee opens
 CURVE_POINTS, BEFORE_POINTS = 180, 120  # points of a curve, and of one before calibration
+STRIP_HEIGHT = 4  # pixels of the strip along what is deferred
+ONE_BAR_SHARE = 0.5  # of the answers in one bar: the others would hardly be seen beside it
 THUMBNAIL_LETTERS = 45_000  # letters of all small pictures on a page, so that it stays small
 BY_CHANCE = "by chance"  # what the band of a reliability diagram is
 CALIBRATION_LEGEND = (("after calibration", "main"), ("before", "before"))
@@ -219,12 +222,15 @@ def add_headroom(values: Iterable[float | None]) -> float:
 
 
 class Opening(NamedTuple):
-    """The operating point at which the page opens: all that is seen without script and in print."""
+    """The operating point at which the page opens: all that is seen without script and in print;
+    `guarantee` is the one that it is the point of.
+    """
 
     row: int
     coverage: float
     accuracy: float
     threshold: float
+    guarantee: GuaranteeData | None
 
 
 def find_opening(report: ReportData) -> Opening:
@@ -243,6 +249,7 @@ def find_opening(report: ReportData) -> Opening:
         coverage=points["coverage"][row],
         accuracy=points["accuracy"][row],
         threshold=points["threshold"][row] or 0.0,
+        guarantee=promised,
     )
 
 
@@ -255,12 +262,37 @@ def draw_operating_point(f: Frame, x: float, y: float) -> Markup:
     )
 
 
+def draw_guaranteed(f: Frame, opening: Opening, *, deferred: bool = False) -> Markup:
+    """Where the guarantee of the verdict lies, with its name; it stays where the slider moves. The
+    axis is the share accepted, or `deferred`.
+    """
+    promised = opening.guarantee
+    if promised is None or not promised["coverage"]:
+        return Markup("")
+    x = 1 - promised["coverage"] if deferred else promised["coverage"]
+    at, low, high = map(svg.format_pixel, (f.x(x), f.y.start, f.y.end))
+    # The name stands on the side that has more room, where the curve does not run.
+    anchor, shift = "start", 6
+    if f.x(x) - f.x.start > f.x.end - f.x(x):
+        anchor, shift = "end", -6
+    height = f.y.start - 7 if deferred else f.y.end + 11
+    text = Markup(
+        '<text class="promised" x="{}" y="{}" text-anchor="{}">guaranteed ≤ {}</text>'
+    ).format(
+        svg.format_pixel(f.x(x) + shift),
+        svg.format_pixel(height),
+        anchor,
+        svg.format_percent_tick(promised["risk"]),
+    )
+    return svg.make_path("guaranteed", f"M{at} {low}V{high}") + text
+
+
 def draw_deferred(f: Frame, report: ReportData) -> Markup:
-    """A shade over what is deferred; the script changes its width."""
+    """A strip below the axis along what is deferred; the script changes its width."""
     width = svg.format_pixel(f.x(find_opening(report).threshold) - f.x.start)
-    height = svg.format_pixel(f.y.start - f.y.end)
+    top = svg.format_pixel(f.y.start + 1)
     return Markup(
-        f'<rect class="deferred" x="{f.x.start}" y="{f.y.end}" width="{width}" height="{height}"/>'
+        f'<rect class="deferred" x="{f.x.start}" y="{top}" width="{width}" height="{STRIP_HEIGHT}"/>'
     )
 
 
@@ -316,18 +348,24 @@ def draw_histogram(report: ReportData) -> Picture:
         most_right = max(most_right, *before["right"])
         most_wrong = max(most_wrong, *_sum_wrong(before))
     x = Axis(ends=find_score_span(report), label=name, write=svg.format_plain_tick)
-    right_axis = Axis(ends=(0, most_right), label="right answers", write=svg.format_short)
-    wrong_axis = Axis(ends=(0, most_wrong), label="wrong answers", write=svg.format_short)
+    root = any(_is_one_bar(counts) for counts in (h["right"], wrong))
+    scale = " (square-root scale)" if root else ""
+    right_axis = Axis(
+        ends=(0, most_right), label=f"right answers{scale}", write=svg.format_short, root=root
+    )
+    wrong_axis = Axis(
+        ends=(0, most_wrong), label=f"wrong answers{scale}", write=svg.format_short, root=root
+    )
     upper = make_frame(x, right_axis, Paper(rows=UPPER_ROWS))
     lower = make_frame(x, wrong_axis, Paper(rows=LOWER_ROWS))
     zeros = [0.0] * len(wrong)
     cuts = _find_bars(h)
     marks = [
-        draw_deferred(upper, report),
-        draw_deferred(lower, report),
         upper.draw_bars(cuts, base=zeros, top=h["right"], kind="right"),
         lower.draw_bars(cuts, base=h["wrong"], top=wrong, kind="near"),
         lower.draw_bars(cuts, base=zeros, top=h["wrong"], kind="wrong"),
+        draw_deferred(upper, report),
+        draw_deferred(lower, report),
     ]
     series, legend = _count_fates(h), get_fate_legend(report)
     if before is not None:
@@ -341,8 +379,8 @@ def draw_histogram(report: ReportData) -> Picture:
     caption = Caption(
         name="histogram",
         title="Confidence histogram",
-        read="How often each score is given; both panels have a scale of their own. Shaded: what "
-        "is deferred.",
+        read="How often each score is given; both panels have a scale of their own. Strip below the "
+        "axis: what is deferred.",
         alt=f"Histogram of {name}: right and wrong among {report['n']:,} answers",
         legend=legend,
     )
@@ -353,6 +391,10 @@ def draw_histogram(report: ReportData) -> Picture:
 def _find_bars(h: HistogramData) -> list[float]:
     """The edges of the bars."""
     return find_edges(h["low"], h["high"], len(h["right"]))
+
+
+def _is_one_bar(counts: Sequence[float]) -> bool:
+    return max(counts) > ONE_BAR_SHARE * sum(counts) and sum(map(bool, counts)) > 1
 
 
 def _sum_wrong(h: HistogramData) -> list[float]:

@@ -12,21 +12,19 @@ from howsure.report.render.sentences import (
     NONE,
     explain_metric,
     explain_missing,
+    find_decimals,
+    format_column,
+    format_decimals,
+    format_difference,
     format_estimate,
     format_heading,
-    format_interval,
     format_level,
     format_limits,
     format_metric,
     format_number,
     format_percent,
     format_percent_range,
-    format_points,
-    format_points_range,
-    format_range,
     format_share,
-    format_signed,
-    format_signed_range,
     get_meaning,
 )
 from howsure.report.render.text_tables import TableRows, TextTable
@@ -89,6 +87,7 @@ class MetricRow(NamedTuple):
     value: str
     interval: str
     note: str
+    says: str
 
 
 def describe_metric(name: str, entry: Entry, shared: Sequence[str] = ()) -> MetricRow:
@@ -100,6 +99,7 @@ def describe_metric(name: str, entry: Entry, shared: Sequence[str] = ()) -> Metr
         value=format_metric(name, entry),
         interval=format_limits(name, entry),
         note=explain_metric(name, entry, shared),
+        says=get_meaning(name).says if entry["value"] is not None else "",
     )
 
 
@@ -107,8 +107,8 @@ def build_metrics_table(question: str, metrics: Metrics, shared: Sequence[str]) 
     """The metrics that answer a question; notes that are `shared` stand elsewhere."""
     rows = TableRows()
     for name, entry in metrics.items():
-        _, *cells = describe_metric(name, entry, shared)
-        rows.append(cells)
+        row = describe_metric(name, entry, shared)
+        rows.append([row.title, row.arrow, row.value, row.interval, row.note])
     head = ["", "", "value", "interval", "what it says"]
     return TextTable(title=question, head=head, rows=rows)
 
@@ -120,10 +120,12 @@ def build_scores_table(report: ReportData) -> TextTable | None:
     first = report["metrics"]
     metrics = {report["score"]: first}
     metrics |= {name: score["metrics"] for name, score in report["scores"].items()}
-    rows = [
-        [name, *(format_metric(m, entries[m]) for m in SCORE_METRICS)]
-        for name, entries in metrics.items()
-    ]
+    columns: list[list[str]] = []
+    for m in SCORE_METRICS:
+        of_scores = [entries[m] for entries in metrics.values()]
+        decimals = find_decimals(of_scores, percent=m in PERCENT_NUMBERS)
+        columns.append([format_metric(m, entry, decimals) for entry in of_scores])
+    rows = [list(row) for row in zip(metrics, *columns, strict=True)]
     head = ["score", *(format_heading(m, first[m]["better"]) for m in SCORE_METRICS)]
     return TextTable(title="Which score ranks best?", head=head, rows=rows)
 
@@ -161,13 +163,13 @@ def build_positive_class_table(binary: Binary | None) -> TextTable | None:
         if name == "prevalence":
             rows.append([title, *format_share(entry, 2)])
         else:
-            rows.append([title, format_estimate(entry), format_interval(entry)])
+            rows.append([title, *format_estimate(entry)])
     slope, intercept = binary["calibration_slope"], binary["calibration_intercept"]
     for title, entry in (
         ("calibration slope (1 is perfect)", slope),
         ("calibration intercept (0 is perfect)", intercept),
     ):
-        rows.append([title, format_estimate(entry), format_interval(entry)])
+        rows.append([title, *format_estimate(entry)])
     for part in ("reliability", "resolution", "uncertainty", "within"):
         rows.append([f"Brier, {part}", format_number(binary["brier_decomposition"][part]), ""])
     return TextTable(
@@ -210,11 +212,15 @@ def build_slices_table(slices: Slices | None) -> TextTable | None:
         return None
     rows = TableRows()
     entries: list[Number] = []
+    decimals = {
+        "aurc": find_decimals(s["aurc"] for s in slices["rows"]),
+        "ece": find_decimals(s["ece"] for s in slices["rows"]),
+    }
     for s in slices["rows"]:
         row = [f"{s['column']}: {s['value']}", f"{s['n']:,}", *format_share(s["accuracy"], 1)]
-        for entry in (s["aurc"], s["ece"]):
-            row.append(format_number(entry["value"], 3))
-            row.append(format_range(entry.get("low"), entry.get("high"), 3))
+        for name, entry in (("aurc", s["aurc"]), ("ece", s["ece"])):
+            row.append(format_decimals(entry["value"], decimals[name]))
+            row.append(format_limits(name, entry, decimals[name]) or NONE)
         mark = "worse than all" if s["worse"] else ""
         rows.append([*row, *format_share(s["coverage"], 1), mark])
         entries += [s["accuracy"], s["aurc"], s["ece"], s["coverage"]]
@@ -286,17 +292,14 @@ def build_changes_table(calibration: Changes | CalibrationData | None) -> TextTa
     rows = TableRows()
     note = ""
     for name, change in calibration["metrics"].items():
-        difference = change["difference"]
-        value, low, high = difference["value"], difference.get("low"), difference.get("high")
-        if name in PERCENT_NUMBERS:
-            moved, limits = format_points(value), format_points_range(low, high)
-        else:
-            moved, limits = format_signed(value), format_signed_range(low, high)
+        # Both sides as fine as their difference: what is shown then subtracts to what is said.
+        decimals = find_decimals([change["difference"]], percent=name in PERCENT_NUMBERS)
+        moved, limits = format_difference(name, change["difference"])
         if limits == NONE:
             limits, note = "", WITHOUT_INTERVAL_NOTE
         if change["verdict"] == "unchanged":
             limits = ""
-        sides = [format_metric(name, change[side]) for side in ("before", "after")]
+        sides = [format_metric(name, change[side], decimals) for side in ("before", "after")]
         rows.append([get_meaning(name).title, *sides, moved, limits, change["verdict"]])
     head = ["number", "before", "after", "difference", "interval", "verdict"]
     return TextTable(title="What calibration changed", head=head, rows=rows, note=note)
@@ -307,9 +310,11 @@ def build_calibrators_table(calibration: Changes | CalibrationData | None) -> Te
     if calibration is None or "methods" not in calibration or len(calibration["methods"]) <= 2:
         return None
     metrics = list(calibration["metrics"])
-    rows = TableRows()
-    for name, values in calibration["methods"].items():
-        rows.append([name, *(format_metric(m, {"value": values[m]}) for m in metrics)])
+    methods = calibration["methods"]
+    columns = [
+        format_column(m, [{"value": values[m]} for values in methods.values()]) for m in metrics
+    ]
+    rows = [list(row) for row in zip(methods, *columns, strict=True)]
     head = ["calibrator", *(get_meaning(m).title for m in metrics)]
     return TextTable(title="All calibrators on the same data", head=head, rows=rows)
 
@@ -321,11 +326,13 @@ def build_candidates_table(calibration: Changes | CalibrationData | None) -> Tex
     if calibration is None or "choice" not in calibration or calibration["choice"] is None:
         return None
     choice = calibration["choice"]
+    decimals = find_decimals(candidate["gain"] for candidate in choice["table"].values())
     rows = TableRows()
     for name, candidate in choice["table"].items():
-        gain, limits, changed = candidate["gain"], "", NONE
-        if gain.get("low") is not None:
-            limits = format_signed_range(gain.get("low"), gain.get("high"))
+        gain, limits = format_difference(choice["criterion"], candidate["gain"], decimals)
+        changed = NONE
+        if limits == NONE:
+            limits = ""
         if "changed" in candidate:
             changed = f"{candidate['changed']:,}"
         if name == choice["winner"]:
@@ -336,8 +343,8 @@ def build_candidates_table(calibration: Changes | CalibrationData | None) -> Tex
             standing = "clearly better than none, clearly worse than the best"
         else:
             standing = "clearly better than none"
-        numbers = (format_number(candidate["value"]), format_signed(gain["value"]))
-        rows.append([name, *numbers, limits, changed, standing])
+        value = format_decimals(candidate["value"], decimals)
+        rows.append([name, value, gain, limits, changed, standing])
     criterion = get_meaning(choice["criterion"]).title
     note = (
         f"Fitted on {calibration['n_fit']:,} samples that the test data have nothing to do with; doing nothing is "

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
+from math import inf
 from typing import NamedTuple
 
-from howsure._core.text import round_to_limits
+from howsure._core.text import count_decimals
 from howsure.report.catalogue import BY_NAME, PERCENT_NUMBERS, QUESTIONS, READ
 from howsure.report.report_types import (
     Difference,
@@ -21,6 +23,7 @@ from howsure.report.report_types import (
 )
 
 NONE = "none"  # stands for a number that does not exist; `explain_missing` says why
+MOST_DECIMALS = 7  # numbers that need more are written with an exponent
 WIDE_LIMITS = "Intervals are conservative where errors are rare."
 ARROWS = {"lower": "↓", "higher": "↑", "zero": "→0"}
 
@@ -56,9 +59,13 @@ def format_number(value: float | None, digits: int = 4) -> str:
     return NONE if value is None else f"{value:.{digits}g}"
 
 
-def format_signed(value: float | None, digits: int = 3) -> str:
-    """A difference with its sign, or "none"."""
-    return NONE if value is None else f"{value:+.{digits}g}"
+def format_signed(value: float | None, decimals: int | None = None) -> str:
+    """A difference with its sign, or "none"; three digits where the decimals are not known."""
+    if value is None:
+        return NONE
+    if decimals is None or decimals > MOST_DECIMALS:
+        return f"{value:+.3g}"
+    return f"{round(value, decimals) + 0.0:+.{decimals}f}"
 
 
 def format_percent(share: float | None, digits: int = 1) -> str:
@@ -70,13 +77,13 @@ def format_percent(share: float | None, digits: int = 1) -> str:
     return NONE if share is None else f"{share * 100:.{digits}f} %"
 
 
-def format_points(difference: float | None) -> str:
+def format_points(difference: float | None, decimals: int = 2) -> str:
     """A difference of shares in percentage points.
 
     >>> format_points(-0.0123)
     '-1.23 points'
     """
-    return NONE if difference is None else f"{difference * 100:+.2f} points"
+    return NONE if difference is None else f"{difference * 100:+.{decimals}f} points"
 
 
 def format_level(share: float) -> str:
@@ -84,43 +91,87 @@ def format_level(share: float) -> str:
     return f"{share * 100:.6g} %"
 
 
-def format_metric(name: str, entry: Number) -> str:
-    """A metric in its one unit: shares in percent, everything else as it is.
+def find_decimals(entries: Iterable[Number | Difference], *, percent: bool = False) -> int | None:
+    """Decimals of a column of numbers, by the narrowest of their limits; None where none has limits."""
+    found: list[int] = []
+    for entry in entries:
+        low, high = entry.get("low"), entry.get("high")
+        if low is not None and high is not None and high > low:
+            found.append(count_decimals(low, high, percent=percent))
+    return max(found, default=None)
+
+
+def format_decimals(value: float | None, decimals: int | None) -> str:
+    """A number with so many decimals; with four significant digits where they are not known.
+
+    >>> format_decimals(0.04, 3), format_decimals(-1e-9, 2), format_decimals(0.0123, None)
+    ('0.040', '0.00', '0.0123')
+    """
+    if value is None or decimals is None or decimals > MOST_DECIMALS:
+        return format_number(value)
+    return f"{round(value, decimals) + 0.0:.{decimals}f}"
+
+
+def format_metric(name: str, entry: Number, decimals: int | None = None) -> str:
+    """A metric in its one unit: shares in percent, everything else as it is; as fine as its limits
+    allow, or with so many decimals.
 
     A metric without a value is the word that begins its reason, or "none".
 
     >>> format_metric("accuracy", {"value": 0.912}), format_metric("ece", {"value": 0.0123})
     ('91.20 %', '0.0123')
+    >>> format_metric("ece", {"value": 0.012345, "low": 0.01, "high": 0.016})
+    '0.0123'
     >>> format_metric("eor", {"value": None, "why": "infinite: some bin has no errors"})
     'infinite'
     """
     if entry["value"] is None:
         word, colon, _ = entry.get("why", "").partition(":")
         return word if colon and word.isalpha() else NONE
-    if name in PERCENT_NUMBERS:
-        return format_percent(entry["value"], 2)
-    return format_number(entry["value"])
+    percent = name in PERCENT_NUMBERS
+    if decimals is None:
+        decimals = find_decimals([entry], percent=percent)
+    if percent:
+        return format_percent(entry["value"], 2 if decimals is None else decimals)
+    return format_decimals(entry["value"], decimals)
 
 
-def format_estimate(entry: Number) -> str:
-    """A number, no finer than a thousandth of the width of its limits.
+def format_column(name: str, entries: Sequence[Number | None]) -> list[str]:
+    """A column of a table: one metric of several models, all with the same decimals, and limits.
 
-    >>> format_estimate({"value": 4e-8, "low": -0.34, "high": 0.34}), format_estimate({"value": 4e-8})
-    ('0', '4e-08')
+    >>> format_column("ece", [{"value": 0.04, "low": 0.031, "high": 0.048}, {"value": 0.1}])
+    ['0.0400 (0.0310 … 0.0480)', '0.1000']
     """
-    value, low, high = entry["value"], entry.get("low"), entry.get("high")
-    # 4e-08 between -0.3 and 0.3 is what an optimiser leaves of 0; nobody should read it as a number.
-    if value is None or low is None or high is None or not high > low:
-        return format_number(value)
-    return format_number(round_to_limits(value, low, high))
+    known = [entry for entry in entries if entry is not None and entry["value"] is not None]
+    decimals = find_decimals(known, percent=name in PERCENT_NUMBERS)
+    if decimals is None and name not in PERCENT_NUMBERS:
+        decimals = count_shared_decimals(entry["value"] for entry in known)
+    cells: list[str] = []
+    for entry in entries:
+        cell = NONE if entry is None else format_metric(name, entry, decimals)
+        limits = "" if entry is None else format_limits(name, entry, decimals)
+        if limits:
+            cell += f" ({limits})"
+        cells.append(cell)
+    return cells
 
 
-def format_evidence(value: Value) -> str:
-    """A piece of evidence in words."""
+def count_shared_decimals(values: Iterable[float | None]) -> int | None:
+    """Decimals of a column without limits: four significant digits of its largest number."""
+    largest = max((abs(v) for v in values if v is not None), default=0.0)
+    return count_decimals(-largest, largest, digits=4) if 0 < largest < inf else None
+
+
+def format_evidence(name: str, value: Value) -> str:
+    """A piece of evidence in words; small p values are all alike.
+
+    >>> format_evidence("p_value", 1.7e-320), format_evidence("n", 1200)
+    ('< 0.001', '1,200')
+    """
     if isinstance(value, float):
-        return format_number(value)
+        return "< 0.001" if name == "p_value" and value < 0.001 else format_number(value)
     if isinstance(value, list):
-        return ", ".join(format_evidence(v) for v in value)
+        return ", ".join(format_evidence(name, v) for v in value)
     if isinstance(value, int):
         return f"{value:,}"
     return str(value)
@@ -143,22 +194,36 @@ def format_percent_range(low: float | None, high: float | None, digits: int = 1)
     return f"{low * 100:.{digits}f} … {high * 100:.{digits}f} %"
 
 
-def format_signed_range(low: float | None, high: float | None) -> str:
-    """Limits of a difference."""
-    if low is None or high is None:
-        return NONE
-    return f"{format_signed(low, 2)} … {format_signed(high, 2)}"
+def format_difference(
+    name: str, difference: Number | Difference, decimals: int | None = None
+) -> tuple[str, str]:
+    """A difference and its limits with their signs, shares in points; as fine as the limits allow.
 
-
-def format_points_range(low: float | None, high: float | None) -> str:
-    """Limits of a difference of shares.
-
-    >>> format_points_range(-0.0023, 0.0011)
-    '-0.23 … +0.11 points'
+    >>> format_difference("ece", {"value": -0.01234, "low": -0.02, "high": 0.001})
+    ('-0.012', '-0.020 … +0.001')
+    >>> format_difference("accuracy", {"value": 0.0153, "low": 0.008, "high": 0.023})
+    ('+1.53 points', '+0.80 … +2.30 points')
     """
+    percent = name in PERCENT_NUMBERS
+    value, low, high = difference["value"], difference.get("low"), difference.get("high")
+    if decimals is None:
+        decimals = find_decimals([difference], percent=percent)
+    if percent:
+        write = partial(format_points, decimals=2 if decimals is None else decimals)
+    else:
+        write = partial(format_signed, decimals=decimals)
     if low is None or high is None:
-        return NONE
-    return f"{format_points(low).removesuffix(' points')} … {format_points(high)}"
+        return write(value), NONE
+    return write(value), f"{write(low).removesuffix(' points')} … {write(high)}"
+
+
+def format_estimate(entry: Number, decimals: int | None = None) -> tuple[str, str]:
+    """A number and its limits, as fine as these allow, or with so many decimals.
+
+    >>> format_estimate({"value": 4e-8, "low": -0.34, "high": 0.34}), format_estimate({"value": 4e-8})
+    (('0.00', '-0.34 … 0.34'), ('4e-08', 'none'))
+    """
+    return format_metric("", entry, decimals), format_limits("", entry, decimals) or NONE
 
 
 def format_share(share: Number, digits: int) -> tuple[str, str]:
@@ -167,19 +232,17 @@ def format_share(share: Number, digits: int) -> tuple[str, str]:
     return format_percent(share["value"], digits), limits
 
 
-def format_interval(entry: Number) -> str:
-    """The limits of a number."""
-    return format_range(entry.get("low"), entry.get("high"))
-
-
-def format_limits(name: str, entry: Number) -> str:
+def format_limits(name: str, entry: Number, decimals: int | None = None) -> str:
     """The limits of a metric in its unit; empty where there are none, `explain_metric` says why."""
     low, high = entry.get("low"), entry.get("high")
     if low is None or high is None:
         return ""
-    if name in PERCENT_NUMBERS:
-        return format_percent_range(low, high, 2)
-    return format_range(low, high, 3)
+    percent = name in PERCENT_NUMBERS
+    if decimals is None:
+        decimals = find_decimals([entry], percent=percent)
+    if percent:
+        return format_percent_range(low, high, 2 if decimals is None else decimals)
+    return f"{format_decimals(low, decimals)} … {format_decimals(high, decimals)}"
 
 
 # Notes and reasons
@@ -243,7 +306,8 @@ def explain_metric(name: str, entry: Entry, shared: Iterable[str] = ()) -> str:
         random, best = (format_number(entry["anchors"][end], 2) for end in ("random", "best"))
         parts.append(f"random order would give {random}, the best possible {best}")
     if "floor" in entry:
-        parts.append(f"{format_number(entry['floor'])} would be chance")
+        floor = format_decimals(entry["floor"], find_decimals([entry]))
+        parts.append(f"{floor} would be chance")
     parts.append(describe_bounds(entry))
     if why and not format_limits(name, entry):
         parts.append(f"no limits: {why}")

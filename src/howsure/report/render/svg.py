@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from math import ceil, floor, log10
+from math import ceil, floor, log10, sqrt
 
 from markupsafe import Markup, escape
 
@@ -12,6 +12,7 @@ from howsure._core.frozen import frozen
 
 PICTURE_WIDTH, PICTURE_HEIGHT = 340, 252
 LEFT_MARGIN, RIGHT_MARGIN, TOP_MARGIN, BOTTOM_MARGIN = 58, 14, 30, 44
+TICK_HEIGHT = 18  # pixels between two ticks of an upright axis
 UNIT = (0.0, 1.0)  # ends of an axis of shares
 LETTER_WIDTH = 7.3  # pixels of a letter, on average
 Numbers = Sequence[float | None]
@@ -52,6 +53,7 @@ class Axis:
     ends: tuple[float, float] = UNIT
     write: TickFormat = format_percent_tick
     log: bool = False
+    root: bool = False
     names: Sequence[str] = ()
 
 
@@ -71,16 +73,28 @@ USUAL_PAPER = Paper()
 
 @frozen
 class Scale:
-    """Maps values from low to high to pixels from start to end; `log` is for positive values."""
+    """Maps values from low to high to pixels from start to end, by their logarithm or their square
+    root where `log` or `root` says so.
+    """
 
     low: float
     high: float
     start: float
     end: float
     log: bool = False
+    root: bool = False
+
+    @property
+    def kind(self) -> str:
+        """How the page's script maps values."""
+        if self.log:
+            return "log"
+        return "root" if self.root else "linear"
 
     def __call__(self, v: float) -> float:
         low, high = self.low, self.high
+        if self.root:
+            low, high, v = (sqrt(max(value, 0.0)) for value in (low, high, v))
         if self.log:
             # Zero has no logarithm; it is drawn at the low end like all that is off the scale.
             low, high, v = (log10(max(value, 1e-300)) for value in (low, high, v))
@@ -96,6 +110,8 @@ class Scale:
         share = (pixel - self.start) / ((self.end - self.start) or 1.0)
         if self.log:
             return self.low * (self.high / self.low) ** share
+        if self.root:
+            share *= share
         return self.low + share * (self.high - self.low)
 
 
@@ -130,6 +146,20 @@ def find_log_ticks(low: float, high: float, most: int = 5) -> list[float]:
     return [float(f"{v:.10g}") for v in ticks if low * (1 - 1e-9) <= v <= high * (1 + 1e-9)]
 
 
+def find_root_ticks(scale: Scale) -> list[float]:
+    """Zero and round numbers of a square-root axis that begins there, a line of text apart.
+
+    >>> find_root_ticks(Scale(low=0, high=2500, start=98, end=28, root=True))
+    [0.0, 300.0, 1000.0]
+    """
+    kept = [0.0]
+    for v in reversed(find_log_ticks(1, max(scale.high, 1.0))):
+        places = [scale(other) for other in kept]
+        if all(abs(scale(v) - place) >= TICK_HEIGHT for place in places):
+            kept.append(v)
+    return sorted(kept)
+
+
 def count_fitting(names: Sequence[str], room: float) -> int:
     """How many names of this length fit side by side."""
     return int(room / (LETTER_WIDTH * max(map(len, names)) + 12))
@@ -150,6 +180,8 @@ def find_axis_ticks(axis: Axis, scale: Scale, most: int) -> list[tuple[float, st
     """The ticks of an axis, value and text: round numbers, or all names."""
     if axis.names:
         return [(float(i), name) for i, name in enumerate(axis.names, start=1)]
+    if scale.root:
+        return [(v, axis.write(v)) for v in find_root_ticks(scale)]
     find = find_log_ticks if scale.log else find_ticks
     return [(v, axis.write(v)) for v in find(scale.low, scale.high, most)]
 
@@ -313,7 +345,7 @@ def make_frame(x: Axis, y: Axis, paper: Paper = USUAL_PAPER) -> Frame:
     across = Scale(
         low=x.ends[0], high=x.ends[1], start=paper.left, end=paper.width - paper.right, log=x.log
     )
-    up = Scale(low=y.ends[0], high=y.ends[1], start=bottom, end=top, log=y.log)
+    up = Scale(low=y.ends[0], high=y.ends[1], start=bottom, end=top, log=y.log, root=y.root)
     return Frame(x=across, y=up, x_axis=x, y_axis=y, paper=paper)
 
 
@@ -326,7 +358,7 @@ def build_svg(
     for panel in (f, *more):
         for scale in (panel.x, panel.y):
             ends += [scale.low, scale.high, scale.start, scale.end]
-    kinds = ["log" if scale.log else "linear" for scale in (f.x, f.y)]
+    kinds = [scale.kind for scale in (f.x, f.y)]
     data = Markup(' data-picture="{}" data-scales="{}" data-kinds="{}"').format(
         name, " ".join(f"{v:.6g}" for v in ends), " ".join(kinds)
     )

@@ -19,7 +19,8 @@ from howsure._core.frozen import frozen
 from howsure._core.text import make_printable, make_printable_lines
 from howsure.report.render.sentences import (
     NONE,
-    format_interval,
+    find_decimals,
+    format_estimate,
     format_level,
     format_number,
     format_percent,
@@ -344,8 +345,12 @@ def build_label_tables(report: ReportData) -> list[TextTable]:
         return []
     rows, alone = TableRows(), TableRows()
     numbers: list[Number] = []
+    decimals = {
+        "auc": find_decimals(label["auc"] for label in labels["rows"]),
+        "ece": find_decimals(label["ece"] for label in labels["rows"]),
+    }
     for label in labels["rows"]:
-        auc, ece = _format_with_limits(label["auc"]), _format_with_limits(label["ece"])
+        auc, ece = (_format_with_limits(label[key], decimals[key]) for key in ("auc", "ece"))
         rows.append([label["name"], f"{label['positives']:,}", *auc, *ece])
         numbers += [label["auc"], label["ece"]]
         g = label["guarantee"]
@@ -386,11 +391,11 @@ def build_label_tables(report: ReportData) -> list[TextTable]:
     return [table for table in tables if table.rows]
 
 
-def _format_with_limits(entry: Number) -> tuple[str, str]:
+def _format_with_limits(entry: Number, decimals: int | None = None) -> tuple[str, str]:
     """A number and its limits; without a number, the reason in place of the limits."""
     if entry["value"] is None:
         return NONE, entry.get("why", NONE)
-    return format_number(entry["value"]), format_interval(entry)
+    return format_estimate(entry, decimals)
 
 
 def _join_unsafe_notes(numbers: Sequence[Number]) -> str:

@@ -72,15 +72,20 @@ const howsure = (() => {
     li.append(a); list.append(li);
     return [h.id, a];
   }));
-  // On a phone sections below the first two are folded until they are asked for.
-  const unfold = (e, open = true) => { e.classList.toggle("folded", !open); e.querySelector("h2 .fold")?.setAttribute("aria-expanded", `${open}`); };
-  for (const s of all("main > section").slice(2)) {
+  // On a phone sections below the first two are folded until they are asked for, and these where they are long.
+  const sections = all("main > section"), phone = matchMedia("(max-width: 640px)").matches, FIRST_HEIGHT = 5800;
+  const unfold = (e, open = true) => { e.classList.toggle("folded", !open); const b = e.querySelector("h2 .fold"); b.setAttribute("aria-expanded", `${open}`); b.textContent = open ? "Hide" : "Show"; };
+  for (const s of sections) {
     const h = s.querySelector("h2"), b = document.createElement("button");
-    b.type = "button"; b.className = "fold small"; b.textContent = "Show"; b.setAttribute("aria-label", `Show ${h.firstChild.textContent.trim()}`);
-    b.addEventListener("click", () => { const open = s.classList.contains("folded"); unfold(s, open); b.textContent = open ? "Hide" : "Show"; });
-    h.append(b); unfold(s, false);
+    b.type = "button"; b.className = "fold small"; b.setAttribute("aria-label", `Show ${h.firstChild.textContent.trim()}`);
+    b.addEventListener("click", () => unfold(s, s.classList.contains("folded")));
+    h.append(b); unfold(s);
   }
-  if (matchMedia("(max-width: 640px)").matches) all(".deferral").forEach((d) => { d.open = false; });
+  const fold = () => {
+    sections.slice(2).forEach((s) => unfold(s, false));
+    for (const s of sections.slice(0, 2).reverse()) if (phone && root.scrollHeight > FIRST_HEIGHT) unfold(s, false);
+  };
+  if (phone) all(".deferral").forEach((d) => { d.open = false; });
   const reveal = (id) => { const s = $(id)?.closest("section"); if (s) unfold(s); };
   addEventListener("beforeprint", () => all("main > section").forEach((s) => unfold(s)));
   const go = (id) => { section = id; write(); reveal(id); $(id).scrollIntoView(); };
@@ -96,7 +101,6 @@ const howsure = (() => {
   };
   addEventListener("scroll", current, { passive: true });
   current();
-  if (section && $(section)) { reveal(section); $(section).scrollIntoView(); }
 
   // Numbers in words, as the report writes them.
   const general = (v, digits) => { // as Python's %g
@@ -115,7 +119,7 @@ const howsure = (() => {
   const NS = "http://www.w3.org/2000/svg";
   const scale = (svg) => {
     const ends = svg.dataset.scales.split(" ").map(Number), [kx, ky] = svg.dataset.kinds.split(" ");
-    const place = (kind, v, a, b, p, q) => { if (kind === "log") [v, a, b] = [v, a, b].map((n) => Math.log10(Math.max(n, 1e-300))); return p + Math.min(1, Math.max(0, (v - a) / (b - a || 1))) * (q - p); };
+    const place = (kind, v, a, b, p, q) => { if (kind === "log") [v, a, b] = [v, a, b].map((n) => Math.log10(Math.max(n, 1e-300))); if (kind === "root") [v, a, b] = [v, a, b].map(Math.sqrt); return p + Math.min(1, Math.max(0, (v - a) / (b - a || 1))) * (q - p); };
     const panel = ([x0, x1, left, right, y0, y1, bottom, top]) => ({ left, right, top, bottom, x: (v) => place(kx, v, x0, x1, left, right), y: (v) => place(ky, v, y0, y1, bottom, top) });
     const panels = Array.from({ length: ends.length / 8 }, (_, i) => panel(ends.slice(8 * i, 8 * i + 8)));
     return { svg, name: svg.dataset.picture, panels, ...panels[0] };
@@ -258,6 +262,8 @@ const howsure = (() => {
     table.closest(".scroll").before(bar);
     follow(() => { const s = Number(state.get(key)); if (heads[Math.abs(s) - 1]) sort(Math.abs(s) - 1, s < 0); });
   });
+  fold();
+  if (section && $(section)) { reveal(section); $(section).scrollIntoView(); }
   for (const code of all(".steps code")) code.after(button("Copy", `Copy ${code.textContent}`, () => copy(code.textContent)));
 
   return { $, all, state, set, follow, save, copy, general, pictures };
