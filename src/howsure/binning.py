@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from howsure._core import checks
 from howsure._core.checks import Floats, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure._core.indices import sum_runs
+from howsure._core.indices import sort_distinct, sum_runs
 from howsure.tallies.tally import Counts, RangeSums, Tally, needs_whole_counts
 
 __all__ = ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"]
@@ -83,7 +83,7 @@ def find_cuts(bins: Binning, t: Tally) -> Counts:
 
 def _close_cuts(cuts: Counts, t: Tally) -> Counts:
     """Strictly increasing cuts from 0 to n: empty bins are dropped."""
-    return np.unique(np.concatenate((cuts[:0], [0], cuts, [t.n])))
+    return sort_distinct(np.concatenate((cuts[:0], [0], cuts, [t.n])))
 
 
 @frozen

@@ -1,4 +1,5 @@
-"""Counting, repeating and summing by indices of 64 bits, also where a pointer has 32.
+"""Counting, repeating and summing by indices of 64 bits, also where a pointer has 32; distinct
+values and quantiles without what NumPy loads for them.
 
 In the browser NumPy refuses indices of 64 bits for `bincount`, `repeat` and `add.reduceat`, although
 they fit, and counts come back with 32 bits. The package calls these functions instead; on a machine
@@ -52,3 +53,29 @@ def sum_runs(
     """
     narrow = np.asarray(start).astype(np.intp, copy=False)
     return np.add.reduceat(values, narrow, axis=axis, dtype=dtype)
+
+
+def sort_distinct(values: ArrayLike) -> NDArray[Any]:
+    """`np.unique` of values that are not nan, which loads all of `numpy.ma` to ask whether they are
+    masked.
+
+    >>> sort_distinct([3, 1, 3])
+    array([1, 3])
+    """
+    ordered = np.sort(values, axis=None)
+    return ordered[np.concatenate((ordered[:1] == ordered[:1], ordered[1:] != ordered[:-1]))]
+
+
+def interpolate_quantiles(values: NDArray[Any], levels: ArrayLike) -> Floats:
+    """`np.quantile` along the first axis of values that are not nan; that one asks `np.unique`.
+
+    >>> interpolate_quantiles(np.array([4.0, 1.0, 2.0]), [0.0, 0.75])
+    array([1., 3.])
+    """
+    ordered = np.sort(values, axis=0)
+    place = np.asarray(levels) * (len(ordered) - 1)
+    below = place.astype(np.intp)
+    low, high = ordered[below], ordered[np.minimum(below + 1, len(ordered) - 1)]
+    share = (place - below).reshape(place.shape + (1,) * (low.ndim - place.ndim))
+    # From the nearer end, as NumPy does: rounding must not leave the interval.
+    return np.where(share < 0.5, low + (high - low) * share, high - (high - low) * (1 - share))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints, column
+from howsure._core.indices import sort_distinct
 from howsure.calibrators.calibrator import compute_shares, read_logits, stack_members
 from howsure.calibrators.softmax_fit import (
     MAX_EXACT_PARAMETERS,
@@ -311,7 +312,7 @@ def _find_deepest_valley(preds: Predictions, low: float, high: float) -> BestTem
     """
     inside = VALLEY_GRID[(low <= VALLEY_GRID) & (high >= VALLEY_GRID)]
     ends = np.clip([low, high], VALLEY_GRID[0], VALLEY_GRID[-1])
-    t = np.unique(np.concatenate((inside, ends)))
+    t = sort_distinct(np.concatenate((inside, ends)))
     loss = np.array([measure_averaged(preds, 1 / x)[0] for x in t.tolist()])
     i = int(np.argmin(loss))
     left, right = t[max(i - 1, 0)], t[min(i + 1, len(t) - 1)]

@@ -6,7 +6,7 @@ import numpy as np
 
 from howsure._core.checks import Floats
 from howsure._core.frozen import frozen
-from howsure._core.indices import repeat_values, sum_runs
+from howsure._core.indices import interpolate_quantiles, repeat_values, sort_distinct, sum_runs
 from howsure.binning import Binning, equal_range, find_cuts, sum_bins
 from howsure.curves.curve import Curve
 from howsure.predictions.predictions import Predictions, needs_predictions
@@ -113,7 +113,7 @@ def _simulate_bins(t: Tally, bins: Binning, seed: int) -> tuple[Floats, Floats]:
         n = max(1, int(times.sum()))
         if n <= SIMULATED_SAMPLES:
             draws = (rng.random((BIN_DRAWS, n)) < repeat_values(claim, times)[:n]).mean(axis=1)
-            low, high = np.quantile(draws, BAND_LEVELS)
+            low, high = interpolate_quantiles(draws, BAND_LEVELS)
             ranges.append((float(low), float(high)))
             continue
         # Of many samples three moments tell as much.
@@ -237,7 +237,7 @@ def _simulate_corp(t: Tally, x: Floats, seed: int) -> tuple[Floats, Floats]:
     """Quantiles of the curve at x were every claim true."""
     n = float(t.n)
     even = np.linspace(0, n, min(CORP_GROUPS, int(n)) + 1)[1:]
-    cuts = np.unique(t.cut_at(np.unique(np.ceil(even).astype(np.int64))))
+    cuts = sort_distinct(t.cut_at(sort_distinct(np.ceil(even).astype(np.int64))))
     sums = t.between(np.concatenate(([0], cuts)))
     size = np.round(sums.count).astype(np.int64)
     claim = np.clip(sums.claim / sums.count, 0.0, 1.0)
@@ -248,6 +248,6 @@ def _simulate_corp(t: Tally, x: Floats, seed: int) -> tuple[Floats, Floats]:
         first = find_steps(size, row)
         rate = sum_runs(row, first) / sum_runs(size, first)
         curve[:] = 1 - repeat_values(rate, np.diff(np.append(first, len(size))))
-    ends: Floats = np.quantile(curves, np.array(BAND_LEVELS), axis=0)
+    ends = interpolate_quantiles(curves, BAND_LEVELS)
     low, high = ends[0, ::-1], ends[1, ::-1]
     return np.interp(x, claim[::-1], low), np.interp(x, claim[::-1], high)

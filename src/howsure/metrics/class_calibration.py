@@ -14,7 +14,7 @@ import numpy as np
 
 from howsure._core.checks import Floats, InputError
 from howsure._core.frozen import frozen
-from howsure._core.indices import repeat_values, sum_runs
+from howsure._core.indices import repeat_values, sort_distinct, sum_runs
 from howsure.binning import Binning, equal_size
 from howsure.curves import bin_table
 from howsure.metrics.binary import as_positive, positive_tally
@@ -429,7 +429,7 @@ def place_knots(t: Tally, number: int) -> tuple[float, ...]:
     below = np.cumsum(t.count[::-1])
     ranks = np.array(KNOT_QUANTILES[number]) * float(t.n)
     rows = np.searchsorted(below, ranks).clip(max=len(below) - 1)
-    knots = np.unique(logit(t.score[::-1][rows]))
+    knots = sort_distinct(logit(t.score[::-1][rows]))
     if len(knots) < number:
         return ()
     return tuple(knots.tolist())

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure._core.checks import Floats, Ints
+from howsure._core.indices import sort_distinct
 
 Complexes: TypeAlias = NDArray[np.complex128]
 
@@ -161,7 +162,7 @@ def find_clear_row(
 def _list_ranks(n: int, risk: float, delta: float) -> Ints:
     """The numbers of most trusted samples that have limits."""
     least = ceil(log(delta) / log(1 - risk) - LEAST_ROUNDING)
-    ranks = np.unique(-(-np.arange(1, BAND_STEPS + 1) * n // BAND_STEPS))
+    ranks = sort_distinct(-(-np.arange(1, BAND_STEPS + 1) * n // BAND_STEPS))
     return ranks[ranks >= least]
 
 
@@ -274,7 +275,7 @@ def count_labels_for_band(
     if risk >= 1:
         return None  # anything may be accepted already
     ranks = -(-np.arange(1, PREFIXES + 1) * n // PREFIXES)
-    rows = np.unique(np.searchsorted(kept, ranks))
+    rows = sort_distinct(np.searchsorted(kept, ranks))
     a = errors[rows] + 1.0
     b = np.maximum(kept[rows] - errors[rows], 0.5)
     if not (betainc(a, b, risk) >= USUAL_CHANCE).any():

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from howsure._core import checks, strict_json
 from howsure._core.checks import Array, Bools, Floats, InputError
 from howsure._core.frozen import frozen
-from howsure._core.indices import count_values
+from howsure._core.indices import count_values, sort_distinct
 from howsure.bounds import clopper_pearson_interval, compute_proportion_limits
 from howsure.policies.guarantee import Guaranteed
 from howsure.policies.policy import CASE_SCORE, Decisions, Policy
@@ -234,7 +234,7 @@ def deferral_table(
             accuracy_deferred=count_share(int((~a & c).sum()), deferred, level),
         )
 
-    table = [count_row(str(name), keys == name) for name in np.unique(keys)]
+    table = [count_row(str(name), keys == name) for name in sort_distinct(keys)]
     table.sort(key=lambda row: -row.deferred.value)
     return (count_row("all", np.ones(len(accepted), dtype=np.bool_)), *table)
 

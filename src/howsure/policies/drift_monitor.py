@@ -13,7 +13,7 @@ import numpy as np
 from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure._core.indices import count_values
+from howsure._core.indices import count_values, sort_distinct
 from howsure.bounds import check_proportion
 from howsure.policies.policy import Decisions
 
@@ -149,7 +149,7 @@ class DriftMonitor:
         order = np.random.default_rng(seed).permutation(len(reference))
         binning_half, counting_half = np.array_split(reference.score[order], 2)
         levels = np.sort([*TAIL_EDGES, *(np.arange(1, bins) / bins)])
-        edges = np.unique(np.quantile(binning_half, levels, method="inverted_cdf"))
+        edges = sort_distinct(np.quantile(binning_half, levels, method="inverted_cdf"))
         counts = count_values(np.searchsorted(edges, counting_half), minlength=len(edges) + 1)
         accepted = int(reference.accept.sum())
         both = np.array([len(reference) - accepted, accepted])

@@ -20,7 +20,7 @@ from howsure import bounds
 from howsure._core import checks
 from howsure._core.checks import Floats, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure._core.indices import count_values
+from howsure._core.indices import count_values, sort_distinct
 from howsure.policies.band import count_labels_for_band, find_band_row
 from howsure.predictions.outcomes import Outcomes, needs_outcomes
 from howsure.tallies.tally import Tally
@@ -142,7 +142,7 @@ def guaranteed_threshold(
         method = choose_method(t, bound, thresholds)
     groups = None
     if isinstance(t, Outcomes) and t.group is not None:
-        groups = len(np.unique(t.group))
+        groups = len(sort_distinct(t.group))
     if bound == "betting" and isinstance(t, Outcomes):
         t = shuffle_rows(t, seed)
     if thresholds is not None or method in ("sgr", "band") or groups:
@@ -328,7 +328,7 @@ def count_at_steps(t: Tally | Outcomes, bound: Bound | None) -> AcceptedCounts:
         return count_accepted(t)
     steps = np.arange(1, SEQUENCE_STEPS + 1, dtype=np.int64)
     ranks = -(-steps * int(table.n) // SEQUENCE_STEPS)
-    sums = table.between(np.unique(np.append(0, table.cut_at(ranks))))
+    sums = table.between(sort_distinct(np.append(0, table.cut_at(ranks))))
     return AcceptedCounts(
         score=sums.low,
         kept=np.cumsum(sums.count).astype(np.float64),
@@ -531,7 +531,7 @@ def find_step_rows(counts: AcceptedCounts) -> Ints:
     """Rows that keep j/50 of the samples, ties closed: all that the fixed sequence can stop at."""
     ranks = -(-np.arange(1, SEQUENCE_STEPS + 1) * ceil(counts.n) // SEQUENCE_STEPS)
     rows = np.searchsorted(counts.kept, ranks - 1e-9)
-    return np.unique(np.minimum(rows, len(counts.kept) - 1))
+    return sort_distinct(np.minimum(rows, len(counts.kept) - 1))
 
 
 @cache

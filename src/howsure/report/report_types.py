@@ -13,6 +13,7 @@ import numpy as np
 
 from howsure._core import strict_json
 from howsure._core.checks import Floats, InputError
+from howsure._core.indices import sort_distinct
 from howsure._core.version import __version__
 from howsure.curves import Curve
 
@@ -1053,7 +1054,7 @@ def _parse_document(text: str | bytes, mark: str, what: str) -> strict_json.Plai
 def build_curve_data(curve: Curve) -> CurveData:
     """A curve as lists, thinned to rows that are evenly spread; nan and infinity become null."""
     rows = min(len(curve), CURVE_POINTS)
-    pick = np.unique(np.linspace(0, len(curve) - 1, rows).round().astype(int))
+    pick = sort_distinct(np.linspace(0, len(curve) - 1, rows).round().astype(int))
     data = CurveData(
         labels=list(curve.labels),
         points=len(curve),

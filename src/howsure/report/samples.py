@@ -17,7 +17,7 @@ import numpy as np
 from howsure import losses
 from howsure._core.checks import Array, Bools, Floats, Ints
 from howsure._core.frozen import frozen
-from howsure._core.indices import count_values
+from howsure._core.indices import count_values, sort_distinct
 from howsure.metrics.binary import build_case_aucs, build_case_outcomes, positive_class
 from howsure.metrics.calibration_error import ClassBinSums, sum_classes
 from howsure.predictions import Predictions
@@ -434,7 +434,7 @@ def find_operating_rows(t: Tally) -> Ints:
         # Sums of weights may end a last bit below the rank that they reach.
         ranks = ranks - WEIGHT_ROUNDING * float(t.n)
     rows: Ints = np.searchsorted(ends, ranks)
-    return np.unique(rows.clip(max=len(ends) - 1))
+    return sort_distinct(rows.clip(max=len(ends) - 1))
 
 
 def find_asked_coverages(t: Tally) -> Floats:

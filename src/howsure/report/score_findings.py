@@ -13,6 +13,7 @@ from scipy.special import betaincc
 from howsure import metrics
 from howsure._core.checks import Array, Bools, Floats
 from howsure._core.frozen import frozen
+from howsure._core.indices import sort_distinct
 from howsure.binning import equal_range, equal_size
 from howsure.curves import bin_table
 from howsure.curves.curve import histogram
@@ -244,11 +245,11 @@ def cut_bins(case: FindingCase) -> list[BinPieces]:
     for start, end in zip(cuts[:-1], cuts[1:], strict=True):
         many = int(min(BIN_PIECES, (end - start) // LEAST_SAMPLES))
         if many >= 2:
-            inner = np.unique(np.clip(t.cut_at(np.linspace(start, end, many + 1)), start, end))
+            inner = sort_distinct(np.clip(t.cut_at(np.linspace(start, end, many + 1)), start, end))
             if len(inner) > 2:
                 wide.append(inner)
     # One pass over the tally sums the pieces of all bins, which are neighbours in it.
-    every_cut = np.unique(np.concatenate(([0], *wide, [t.n])))
+    every_cut = sort_distinct(np.concatenate(([0], *wide, [t.n])))
     sums = t.between(every_cut)
     # Each piece is tested in both directions.
     tests = 2 * sum(len(inner) - 1 for inner in wide)

@@ -12,7 +12,7 @@ import numpy as np
 
 from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
-from howsure._core.indices import count_values
+from howsure._core.indices import count_values, sort_distinct
 from howsure._core.text import make_text_array
 from howsure.tallies.row_tally import of_moments
 from howsure.tallies.tally import Tally
@@ -142,12 +142,12 @@ def sum_by_class(answers: AnswerColumns, k: int | None) -> ClassSums:
         labels = _to_keys(answers.label)
         # Sorting millions of different texts takes minutes: a look at some of them is enough.
         if len(labels) > FREE_TEXT_PROBE_ROWS:
-            probe = np.unique(labels[:FREE_TEXT_PROBE_ROWS])
+            probe = sort_distinct(labels[:FREE_TEXT_PROBE_ROWS])
             if len(probe) > MAX_TEXT_CLASSES:
                 return FREE_TEXT
         if answers.said is not None:
             labels = np.concatenate([labels, _to_keys(answers.said)])
-        keys = np.unique(labels)
+        keys = sort_distinct(labels)
         if not 0 < len(keys) <= MAX_TEXT_CLASSES:
             return FREE_TEXT
     classes = len(keys)
@@ -206,7 +206,7 @@ def merge_class_sums(every: Sequence[ClassSums]) -> ClassSums:
         return FREE_TEXT
     keys = every[0].keys
     if not all(np.array_equal(s.keys, keys) for s in every):
-        keys = np.unique(np.concatenate([s.keys for s in every]))
+        keys = sort_distinct(np.concatenate([s.keys for s in every]))
         if len(keys) > MAX_TEXT_CLASSES:
             return FREE_TEXT
     sums: dict[str, Array] = {}

@@ -15,7 +15,7 @@ from scipy.special import betainc
 from howsure import metrics
 from howsure._core.checks import Array, Floats, InputError
 from howsure._core.frozen import frozen
-from howsure._core.indices import count_values
+from howsure._core.indices import count_values, sort_distinct
 from howsure.policies.guarantee import (
     FEW_GROUPS,
     draw_one_per_group,
@@ -205,7 +205,7 @@ def _broadcast_floats(*arrays: ArrayLike) -> tuple[Array, ...]:
 def sum_above(t: Tally, score: float) -> RangeSums:
     """Sums over the samples that score at least this much, then over the rest."""
     just_below = np.nextafter(score, -np.inf)  # the tally counts what is more than a score
-    return t.between(np.unique([0, t.above(np.array([just_below]))[0], t.n]))
+    return t.between(sort_distinct([0, t.above(np.array([just_below]))[0], t.n]))
 
 
 def compute_overall_gap(case: FindingCase) -> tuple[float, float]:

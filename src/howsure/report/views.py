@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from howsure import curves
 from howsure._core.checks import Floats, InputError, Ints
+from howsure._core.indices import sort_distinct
 from howsure.binning import adaptive, equal_range, equal_size
 from howsure.bounds import compute_proportion_limits
 from howsure.curves import Curve
@@ -132,7 +133,7 @@ def build_histogram(s: Summary) -> HistogramData:
     below[-1] = edges[-1]  # the last bar has both its ends
     ends = t.above(below)[::-1]  # samples from each edge on, those above all bars first
     # `ends[:0]` has no values, but keeps the type of the counts: whole numbers or weights.
-    cuts = np.unique(np.concatenate((ends[:0], [0], ends, [t.n])))
+    cuts = sort_distinct(np.concatenate((ends[:0], [0], ends, [t.n])))
     place = np.searchsorted(cuts, ends)
     sums = t.between(cuts)
     kept = np.concatenate((sums.count[:0], [0], np.cumsum(sums.count)))[place]
@@ -344,7 +345,7 @@ def _encode_curve(curve: Curve, points: int) -> CurveData:
 
 def pick_rows(points: int) -> Ints:
     """Which points of a curve are drawn; the same as `build_curve_data` picks."""
-    return np.unique(np.linspace(0, points - 1, min(points, CURVE_POINTS)).round().astype(int))
+    return sort_distinct(np.linspace(0, points - 1, min(points, CURVE_POINTS)).round().astype(int))
 
 
 def thin_tally(t: Tally, rows: Ints, *, bottom_up: bool = False) -> Tally:
@@ -402,7 +403,7 @@ def build_operating(s: Summary, level: float) -> Operating:
         present = np.flatnonzero(count)
         if len(names) > MAX_FOLLOWED_ON_PAGE:
             most = np.argsort(share.mean(axis=1), kind="stable")[::-1][:MAX_FOLLOWED_ON_PAGE]
-            present = np.intersect1d(most, present)
+            present = np.sort(most[count[most] > 0])
         deferral = [
             {"name": names[c], "count": int(count[c]), "deferred": round_finite(share[c], 3)}
             for c in present.tolist()
@@ -439,7 +440,7 @@ def build_deciding(s: Summary, level: float) -> Deciding:
     wrong = np.concatenate(([0], np.cumsum(hull.loss)))
     score = np.concatenate(([np.inf], hull.low))
     shown = min(len(kept), MAX_CORNERS)
-    rows = np.unique(np.linspace(0, len(kept) - 1, shown).round().astype(int))
+    rows = sort_distinct(np.linspace(0, len(kept) - 1, shown).round().astype(int))
     half = (1 - level) / 2 if s.shape.alike else None
     # The risks that the page offers; or why no guarantee can rest on these samples.
     guarantee: GuaranteeSteps | None = None

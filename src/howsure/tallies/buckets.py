@@ -19,7 +19,7 @@ import numpy as np
 
 from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
-from howsure._core.indices import count_values, sum_runs
+from howsure._core.indices import count_values, sort_distinct, sum_runs
 from howsure.tallies.row_tally import RowTally, as_rows, bucket_rows, find_edge_cuts
 from howsure.tallies.tally import Ideal, Tally
 
@@ -70,14 +70,14 @@ def make_grid(buckets: int) -> Floats:
     even, steps = plan_layout(buckets)
     parts = 1 - np.arange(steps) / (2 * steps)
     near = np.concatenate([*(2.0**-k * parts for k in OCTAVES), [SMALLEST_EDGE]])
-    edges = np.unique(np.concatenate((np.arange(even + 1) / even, near, 1 - near)))
+    edges = sort_distinct(np.concatenate((np.arange(even + 1) / even, near, 1 - near)))
     edges.setflags(write=False)  # shared by all tallies on this grid
     return edges
 
 
 def space_ranks(n: int | float, parts: int) -> Floats:
     """Ranks that cut n samples into parts of equal size."""
-    return np.unique(np.floor(np.arange(1, parts) * (n / parts)))
+    return sort_distinct(np.floor(np.arange(1, parts) * (n / parts)))
 
 
 def compact_rows(t: Tally, buckets: int) -> RowTally:
@@ -97,7 +97,7 @@ def compact_rows(t: Tally, buckets: int) -> RowTally:
         note = describe_grid(edges)
     else:
         cuts = t.cut_at(space_ranks(t.n, buckets))
-        rows = bucket_rows(t, np.unique(np.concatenate(([0], cuts, [t.n]))))
+        rows = bucket_rows(t, sort_distinct(np.concatenate(([0], cuts, [t.n]))))
         note = f"compacted to {len(rows.score):,} equally full buckets"
     ideal = rows.ideal
     if ideal is not None and len(ideal.loss) > buckets:
@@ -136,7 +136,7 @@ def build_compact(score: Array, right: Bools, buckets: int) -> Tally | None:
     may be small enough.
     """
     sample = score[: DISTINCT_SAMPLE * buckets]
-    if len(score) <= buckets or len(np.unique(sample)) <= buckets:
+    if len(score) <= buckets or len(sort_distinct(sample)) <= buckets:
         return None
     if score.min() < 0 or score.max() > 1:
         return None

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from howsure._core.checks import Array, Bools, Floats, Ints
-from howsure._core.indices import sum_runs
+from howsure._core.indices import sort_distinct, sum_runs
 from howsure.tallies.packed_keys import (
     FLOAT,
     UNSIGNED,
@@ -148,7 +148,7 @@ class CountedTally(Tally):
     def _sum_claims(self, first: Ints) -> Floats:
         """Summed scores of the bins that begin at these rows, some rows at a time."""
         edges = np.arange(0, len(self.bits), MERGE_ROWS)
-        start = np.union1d(first, edges)
+        start = sort_distinct(np.concatenate((first, edges)))
         sums: list[Floats] = []
         for i in edges.tolist():
             claims = self._decode(slice(i, i + MERGE_ROWS)) * self.times[i : i + MERGE_ROWS]

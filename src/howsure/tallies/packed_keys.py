@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from howsure._core.checks import Array, Bools, Floats, Ints
-from howsure._core.indices import sum_runs
+from howsure._core.indices import sort_distinct, sum_runs
 from howsure.tallies.row_tally import find_runs, measure_runs
 from howsure.tallies.tally import PIECE_ROWS, Blocks, Counts, RangeSums, Tally, compute_on_read
 
@@ -234,7 +234,7 @@ class PackedTally(Tally):
             return rows
         chunk = np.searchsorted(self._rows_before, rows, side="right") - 1
         start = np.full(len(rows), self.n)
-        for c in np.unique(chunk[rows < self.distinct]).tolist():
+        for c in sort_distinct(chunk[rows < self.distinct]).tolist():
             here = chunk == c
             starts = np.flatnonzero(self._mark_starts(c * KEY_CHUNK))
             start[here] = c * KEY_CHUNK + starts[rows[here] - self._rows_before[c]]

@@ -9,7 +9,7 @@ import numpy as np
 
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure._core.indices import count_values, sum_runs
+from howsure._core.indices import count_values, sort_distinct, sum_runs
 from howsure.tallies.tally import Counts, Ideal, RangeSums, Tally, compute_on_read
 
 
@@ -264,7 +264,7 @@ def find_edge_cuts(t: Tally, edges: Floats) -> Counts:
     """The cuts of a tally at bucket edges, empty buckets dropped; scores beyond the last edge join
     its bucket.
     """
-    return np.unique(np.concatenate(([0], t.above(edges[:-1]), [t.n])))
+    return sort_distinct(np.concatenate(([0], t.above(edges[:-1]), [t.n])))
 
 
 def bucket_rows(t: Tally, cuts: Counts) -> RowTally:

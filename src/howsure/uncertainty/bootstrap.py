@@ -15,7 +15,7 @@ import numpy as np
 
 from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
-from howsure._core.indices import repeat_values, sum_runs
+from howsure._core.indices import repeat_values, sort_distinct, sum_runs
 from howsure.binning import Binning
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.buckets import space_ranks
@@ -27,7 +27,7 @@ BOOTSTRAP_CUTS = 300  # cuts at the ranks of samples, and as many at the ranks o
 # Of more pairs, rows are a quarter as many, so that more pairs are alike and are drawn together.
 FINE_PAIRS_SAMPLES = 50_000
 # The edges of the usual bins.
-USUAL_EDGES = np.unique(np.concatenate([np.arange(1, m) / m for m in (10, 12, 15, 20, 25, 50)]))
+USUAL_EDGES = sort_distinct(np.concatenate([np.arange(1, m) / m for m in (10, 12, 15, 20, 25, 50)]))
 BOOTSTRAP_CHUNK_NUMBERS = 1 << 22  # numbers drawn at a time
 STACK_PART_DRAWS = 64  # draws measured at a time
 MAX_TABLE_MEAN = 32  # Poisson counts up to this mean are looked up: ten times as fast as drawing
@@ -53,7 +53,7 @@ def coarsen(t: Tally, parts: int = BOOTSTRAP_CUTS) -> RowTally:
     else:
         at_losses = block.before[np.linspace(0, len(block.loss) - 1, parts).astype(np.int64)]
     cuts = np.concatenate(([0], at_ranks, at_losses, t.above(USUAL_EDGES), [t.n]))
-    return bucket_rows(t, np.unique(cuts))
+    return bucket_rows(t, sort_distinct(cuts))
 
 
 @frozen(eq=False)
@@ -294,7 +294,7 @@ def _draw_poisson(times: Ints, draws: int, rng: np.random.Generator) -> Array:
     large = times > MAX_TABLE_MEAN
     drawn = np.empty((len(times), draws), dtype=np.int64 if large.any() else np.uint8)
     drawn[large] = rng.poisson(times[large, None], size=(int(large.sum()), draws))
-    for mean in np.unique(times[~large]):
+    for mean in sort_distinct(times[~large]):
         lines = np.flatnonzero(times == mean)
         at = rng.integers(0, 1 << 16, (len(lines), draws), dtype=np.uint16)
         drawn[lines] = tabulate_poisson(int(mean)).take(at)

@@ -18,6 +18,7 @@ import numpy as np
 
 from howsure import metrics
 from howsure._core.checks import Array, Floats, InputError
+from howsure._core.indices import interpolate_quantiles
 from howsure.metrics.binary import positive_outcomes
 from howsure.metrics.metric_facts import Metric, get_options, unwrap_metric
 from howsure.predictions import Predictions
@@ -239,7 +240,7 @@ def compute_percentiles(values: Floats, level: float) -> Interval:
         return refuse_limits(
             "every draw gives the same value, so resampling cannot tell how uncertain it is"
         )
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    low, high = interpolate_quantiles(known, [(1 - level) / 2, (1 + level) / 2])
     return Interval(low=float(low), high=float(high))
 
 
@@ -554,7 +555,7 @@ def find_beyond_equal(
         apart /= e
         np.maximum(largest, apart, out=largest)
     unseen = np.sqrt(error**2 * (1 + 4 / (spread.errors + 1)) + spread.extra)
-    limit = spread.wider * float(np.quantile(largest, level)) * unseen
+    limit = spread.wider * float(interpolate_quantiles(largest, level)) * unseen
     known = varies & np.isfinite(difference)
     return [bool(k and abs(d) > far) for d, far, k in zip(difference, limit, known, strict=True)]
 
