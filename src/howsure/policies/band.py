@@ -117,46 +117,40 @@ def find_band_row(
     if risk >= 1:
         return len(kept) - 1
     n = int(kept[-1])
-    clear = find_clear_row(kept, errors, risk=risk, delta=delta)
-    if clear is not None:
-        return None if clear < 0 else clear
-    limits = compute_band_limits(n, risk, delta)
-    # A row belongs to the last rank that it reaches: those of rank i run from begin[i] to end[i].
-    begin = np.searchsorted(kept, limits.rank)
-    end = np.append(begin[1:], len(kept))
-    few = np.minimum(np.searchsorted(errors, limits.band, side="right"), end)
-    last = int(few[few > begin].max(initial=0)) - 1
+    ranks = _list_ranks(n, risk, delta)
+    if not len(ranks):
+        return None
+    from scipy.special import bdtr
 
+    # The last rank has at least a thousandth of delta to spend.
+    if float(bdtr(float(errors[-1]), n, risk)) <= SURE_SHARE * delta:
+        return len(kept) - 1
+    # A row belongs to the last rank that it reaches: those of rank i run from begin[i] to end[i].
+    begin = np.searchsorted(kept, ranks)
+    end = np.append(begin[1:], len(kept))
+    # Whatever the limits are, a walk is below that of a rank with probability at most delta.
+    chance = np.asarray(bdtr(errors[begin], ranks, risk))
+    possible = np.flatnonzero(chance <= delta * (1 + HOPELESS_MARGIN))
+    if not len(possible):
+        return None
+    last_possible = int(possible[-1])
+
+    band = compute_first_limits(n, risk, delta, last_possible + 1)
+    few = np.searchsorted(errors, band, side="right")
+    few = np.minimum(few, end[: len(band)])
+    last = int(few[few > begin[: len(band)]].max(initial=0)) - 1
+    # The chain accepts no row but the first of a rank.
+    if last >= begin[last_possible]:
+        return last
+
+    limits = compute_band_limits(n, risk, delta)
+    tested = begin[ranks >= find_chain_start(n, risk, delta)]
     # The row that closes the ties at a rank may reach a later one.
-    tested = begin[limits.rank >= find_chain_start(n, risk, delta)]
-    place = np.searchsorted(limits.rank, kept[tested], side="right") - 1
+    place = np.searchsorted(ranks, kept[tested], side="right") - 1
     failed = np.flatnonzero(errors[tested] > limits.chain[place])
     accepted = tested[: failed[0]] if len(failed) else tested
     last = max(last, int(accepted.max(initial=-1)))
     return None if last < 0 else last
-
-
-def find_clear_row(
-    kept: Ints | Floats, errors: Ints | Floats, *, risk: float, delta: float
-) -> int | None:
-    """The row that `find_band_row` finds where that is clear without the limits: the last one, or
-    -1 for none; None where it is not clear.
-
-    Whatever the limits are, a walk is below that of a rank with probability at most delta, and the
-    last rank has at least a thousandth of delta to spend.
-    """
-    n = int(kept[-1])
-    ranks = _list_ranks(n, risk, delta)
-    if not len(ranks):
-        return -1
-    from scipy.special import bdtr
-
-    fewest = errors[np.searchsorted(kept, ranks)]
-    if float(bdtr(float(errors[-1]), n, risk)) <= SURE_SHARE * delta:
-        return len(kept) - 1
-    if (bdtr(fewest, ranks, risk) > delta * (1 + HOPELESS_MARGIN)).all():
-        return -1
-    return None
 
 
 def _list_ranks(n: int, risk: float, delta: float) -> Ints:
@@ -176,6 +170,42 @@ def find_chain_start(n: int, risk: float, delta: float) -> int:
     return min(ceil(2.5 * least), ceil((ceil(least) + n) / 2))
 
 
+class BandWalk:
+    """Forwards: the mass of walks that have met no limit so far, and the limits as they come."""
+
+    def __init__(self, n: int, risk: float, delta: float, ranks: Ints) -> None:
+        sizes: list[int] = np.diff(ranks, prepend=0).tolist()
+        step_of_size = {m: BandStep(m, risk) for m in set(sizes)}
+        self.steps = [step_of_size[m] for m in sizes]
+        self.alive: list[Mass] = []
+        self.used = 0.0
+        band = np.full(len(ranks), -1)
+        mass = Mass(0, np.ones(1))
+        for i, rank in enumerate(ranks):
+            mass = self.steps[i].add_to(mass)
+            budget = delta / 2 * sqrt(rank / n) - self.used + BUDGET_ROUNDING
+            cumulative = np.cumsum(mass.p)
+            absorbed = int(np.searchsorted(cumulative, budget, side="right"))
+            if absorbed:
+                band[i] = mass.start + absorbed - 1
+                self.used += float(cumulative[absorbed - 1])
+                mass = Mass(mass.start + absorbed, mass.p[absorbed:])
+            elif mass.start > 0 and budget >= 0:
+                band[i] = mass.start - 1  # no walk is left there, so it costs nothing
+            self.alive.append(mass)
+        self.band = np.maximum.accumulate(band)
+
+
+@lru_cache(maxsize=256)
+def compute_first_limits(n: int, risk: float, delta: float, ranks: int) -> Ints:
+    """The limits of the band at the first ranks: those of the chain need all later ones, too.
+
+    >>> bool((compute_first_limits(300, 0.1, 0.1, 9) == compute_band_limits(300, 0.1, 0.1).band[:9]).all())
+    True
+    """
+    return BandWalk(n, risk, delta, _list_ranks(n, risk, delta)[:ranks]).band
+
+
 @lru_cache(maxsize=256)
 def compute_band_limits(n: int, risk: float, delta: float) -> BandLimits:
     """The limits for n samples.
@@ -188,37 +218,17 @@ def compute_band_limits(n: int, risk: float, delta: float) -> BandLimits:
     if not len(ranks):
         empty = np.zeros(0, dtype=np.int64)
         return BandLimits(empty, empty, empty)
-    sizes: list[int] = np.diff(ranks, prepend=0).tolist()
-    step_of_size = {m: BandStep(m, risk) for m in set(sizes)}
-    steps = [step_of_size[m] for m in sizes]
-
-    # Forwards: the mass of walks that have met no limit so far, and the limits as they come.
-    band = np.full(len(ranks), -1)
-    alive: list[Mass] = []
-    mass = Mass(0, np.ones(1))
-    used = 0.0
-    for i, rank in enumerate(ranks):
-        mass = steps[i].add_to(mass)
-        budget = delta / 2 * sqrt(rank / n) - used + BUDGET_ROUNDING
-        cumulative = np.cumsum(mass.p)
-        absorbed = int(np.searchsorted(cumulative, budget, side="right"))
-        if absorbed:
-            band[i] = mass.start + absorbed - 1
-            used += float(cumulative[absorbed - 1])
-            mass = Mass(mass.start + absorbed, mass.p[absorbed:])
-        elif mass.start > 0 and budget >= 0:
-            band[i] = mass.start - 1  # no walk is left there, so it costs nothing
-        alive.append(mass)
-    band = np.maximum.accumulate(band)
+    walk = BandWalk(n, risk, delta, ranks)
+    alive, band = walk.alive, walk.band
 
     # Backwards: the chance that a walk from each state meets a later limit of the band.
     chain = band.copy()
-    left = delta - used + BUDGET_ROUNDING
+    left = delta - walk.used + BUDGET_ROUNDING
     later = np.zeros(len(alive[-1].p))
     for i in reversed(range(len(ranks))):
         if i < len(ranks) - 1:
             later = _meet_later(
-                alive[i], alive[i + 1], later, limit=int(band[i + 1]), step=steps[i + 1]
+                alive[i], alive[i + 1], later, limit=int(band[i + 1]), step=walk.steps[i + 1]
             )
         cost = np.cumsum(alive[i].p * (1 - later))
         affordable = int(np.searchsorted(cost, left, side="right"))
