@@ -226,7 +226,9 @@ def test_class_names_that_cannot_be_headings(tmp_path: Path) -> None:
         write(preds, tmp_path / "a.csv")
     assert not list(tmp_path.iterdir())
     write(preds, tmp_path / "a.jsonl")
-    assert read(tmp_path / "a.jsonl").class_names == ("3", "7")
+    again = read(tmp_path / "a.jsonl")
+    assert again.class_names == ("3", "7")
+    assert again.labels.tolist() == [0, 1]
 
 
 def test_rows_must_be_positive(tmp_path: Path) -> None:

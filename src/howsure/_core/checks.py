@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LARGEST_NUMBER = 1e100  # of a logit or a parameter: products of two of them are still numbers
 LARGEST_WEIGHT_RATIO = 1e15  # between weights: sums of float64 lose what is smaller
+LISTED_CLASSES = 20  # a hint lists the names of at most so many
 Array: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -173,8 +174,19 @@ def labels(x: object, k: int, name: str = "labels") -> Ints:
     bad = (a < 0) | (a >= k)
     if bad.any():
         i = find_first(bad)
+        known = np.unique(a)
+        hint = ""
+        if len(known) == k <= LISTED_CLASSES:
+            listed = ",".join(map(str, known.tolist()))
+            hint = f"Number them from 0; of a file, --name classes={listed} names them in the order of the columns"
+        elif known[0] == -1 and known[-1] < k:
+            hint = "Leave out rows without a label"
         raise InputError(
-            name, row=i, got=f"is {a[i]}", need=f"with {k} classes labels run from 0 to {k - 1}"
+            name,
+            row=i,
+            got=f"is {a[i]}",
+            need=f"with {k} classes labels run from 0 to {k - 1}",
+            hint=hint,
         )
     return a.astype(np.int64)
 

@@ -21,7 +21,7 @@ from howsure.cli.input_output import FigurePath, InputPath, OutputPath, PathComm
 if TYPE_CHECKING:
     from howsure.calibrators import Calibrator
     from howsure.predictions import Predictions
-    from howsure.predictions.read_options import Answers, NoAnswer, ReadOptions, Several
+    from howsure.predictions.read_options import Answers, NoAnswer, ReadOptions, Receipt, Several
     from howsure.report.render.pictures import Picture
     from howsure.report.report import Report
 
@@ -257,7 +257,19 @@ def add_reading_options(f: Callable[..., Any]) -> Callable[..., Any]:
             question=question,
             tolerance=tolerance,
         )
-        return f(*args, options=options, **others)
+
+        def call(chosen: ReadOptions) -> Any:
+            return f(*args, options=chosen, **others)
+
+        try:
+            return call(options)
+        except InputError as e:
+            if not (sys.stdin.isatty() and sys.stderr.isatty()) or is_quiet():
+                raise
+            from howsure.cli.asking import run_again
+
+            files: Sequence[str] = others.get("files") or others.get("fit") or ()
+            return run_again(e, call, files, options)
 
     return add_options(run, READING_PARAMETERS)
 
@@ -406,6 +418,8 @@ def read_files(
                 need="it can be described (howsure doctor), not judged",
                 hint="give the labels with --labels FILE --join COLUMN",
             )
+        if labelled and not preds.vectors and all(one is None for one in truth):
+            raise _explain_no_truth(preds.receipt, Path(files[0]))
     if not labelled or not preds.vectors or preds.known_labels is not None:
         return preds
     # Name the columns that may hold the labels, or say what can be done without.
@@ -428,6 +442,26 @@ def read_files(
         got="has no labels",
         need=need,
         hint="Without labels howsure monitor REFERENCE NEW estimates the accuracy",
+    )
+
+
+def _explain_no_truth(receipt: Receipt, path: Path) -> InputError:
+    """What to say where a confidence stands alone, or beside labels of unknown answers."""
+    ways: list[str] = []
+    for way in receipt.unused.values():
+        if way.removeprefix("--name ").partition("=")[0] in ("correct", "labels", "loss"):
+            ways.append(way)
+    column = receipt.columns[receipt.kind][0]
+    hint = ""
+    if ways:
+        hint = f"Try {' '.join(ways)}"
+    elif "labels" in receipt.columns:
+        hint = f"If {column!r} is the probability of class 1, say --name {shlex.quote(f'probs={column}')}"
+    return InputError(
+        path.name,
+        got="does not say which answers are right",
+        need="add correct (0 or 1), or label and prediction",
+        hint=hint,
     )
 
 

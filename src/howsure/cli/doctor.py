@@ -172,10 +172,13 @@ def find_unused_columns(
 
 
 def propose_command(path: str, problems: Sequence[FileProblem], options: ReadOptions) -> str | None:
-    """The command that reads a file which cannot be read as it is, if a guess does."""
+    """The command that judges a file which cannot be read as it is, or that does not say what is
+    right, if a guess does.
+    """
+    from howsure.formats.diagnosis import DECISIONS_ONLY
     from howsure.formats.proposals import propose_options
 
-    if not any(problem.stops for problem in problems):
+    if not any(problem.stops or problem.anyway == DECISIONS_ONLY for problem in problems):
         return None
     with show_spinner(f"guessing what {path} means"):
         proposal = propose_options(Path(path), options)

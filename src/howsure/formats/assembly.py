@@ -15,7 +15,11 @@ from howsure._core.indices import repeat_values
 from howsure.formats.column_names import ATTRIBUTE, TOP_ANSWER_VALUES
 from howsure.formats.fields import Fields, concat_arrays, from_logprob, same_answer
 from howsure.predictions import Predictions
-from howsure.predictions.class_labels import number_classes
+from howsure.predictions.given_answers import (
+    check_ids,
+    refuse_class_1_confidence,
+    take_answers,
+)
 from howsure.predictions.input_shapes import concat_layouts, lay_out_units
 from howsure.predictions.predictions import SCORE_OPTION, GivenColumns
 from howsure.predictions.read_options import ReadOptions, Several
@@ -43,7 +47,7 @@ def build_predictions(data: Fields, options: ReadOptions, *, first_image: int = 
             if kind not in ("probs", "logits"):
                 need = "many labels per case need probs or logits (cases, labels)"
                 raise InputError(kind, got="is not one number for each label", need=need)
-            _check_ids(data.arrays.get("ids"))
+            check_ids(data.arrays.get("ids"))
             values = checks.array(data.arrays[kind], kind)
             preds = Predictions.from_multilabel(
                 probs=values if kind == "probs" else None,
@@ -56,11 +60,11 @@ def build_predictions(data: Fields, options: ReadOptions, *, first_image: int = 
             )
             return replace(preds, unanswered=data.unanswered)
         flat = flatten_pixels(data, first_image)
-        _check_ids(flat.arrays.get("ids"))
+        check_ids(flat.arrays.get("ids"))
         preds = _build_plain(flat, options)
         answers = flat.arrays.get("prediction")
         if answers is not None and preds.vectors and options.answers != "argmax":
-            preds = take_answers(preds, answers, flat.arrays.get("count"), options)
+            preds = take_answers(preds, answers, flat.arrays.get("count"), options.answers)
         preds = replace(preds, unanswered=data.unanswered)
         if flat is data:
             return preds
@@ -69,48 +73,6 @@ def build_predictions(data: Fields, options: ReadOptions, *, first_image: int = 
         return replace(preds, layout=layout)
     except InputError as e:
         raise locate_error(e, data) from None
-
-
-def take_answers(
-    preds: Predictions, given: Array, count: Array | None, options: ReadOptions
-) -> Predictions:
-    """Predictions whose own answers stand beside the numbers of all classes.
-
-    Refused where an answer is not the most probable class, ties apart; `answers="file"` takes the
-    answers of the file, each with the probability that the file gives it.
-    """
-    answer = number_classes(given, int(preds.values.shape[-1]), preds.class_names, "prediction")
-    if count is not None:
-        answer = repeat_values(answer, checks.counts(count, len(answer)))
-    checks.same_length(answer, "prediction", preds.n, preds.kind)
-    rows = np.arange(preds.n)
-    values = preds.values if preds.values.ndim == 2 else preds.probs
-    if options.answers == "file":
-        return Predictions.from_confidence(
-            preds.probs[rows, answer].clip(0.0, 1.0),
-            prediction=answer,
-            labels=preds.known_labels,
-            k=preds.k,
-            ids=preds.ids,
-            group=preds.group,
-            weight=preds.weight,
-            class_names=preds.class_names,
-            attributes=preds.attributes,
-        )
-    differ = values[rows, answer] < values.max(axis=1)
-    if not differ.any():
-        return preds
-    i = checks.find_first(differ)
-    names = preds.class_names or tuple(map(str, range(values.shape[1])))
-    best = names[int(values[i].argmax())]
-    raise InputError(
-        "prediction",
-        row=None if count is not None else i,
-        got=f"is {names[int(answer[i])]!r}, the most probable class is {best!r} "
-        f"({int(differ.sum()):,} of {preds.n:,} rows differ)",
-        need="say which answers count: ReadOptions(answers='file') or 'argmax'",
-        hint="of a command, --answers file or --answers argmax",
-    )
 
 
 def locate_error(error: InputError, data: Fields) -> InputError:
@@ -150,6 +112,9 @@ def _build_plain(data: Fields, options: ReadOptions) -> Predictions:
     # One confidence per sample.
     correct = arrays.get("correct")
     prediction = arrays.get("prediction")
+    told = "confidence" in options.names or options.kind is not None
+    if kind == "confidence" and prediction is not None and not told:
+        refuse_class_1_confidence(values, prediction, data.column)
     if correct is None and prediction is not None and labels is not None:
         checks.same_length(prediction, "prediction", len(np.atleast_1d(labels)), "labels")
         correct = same_answer(prediction, labels)
@@ -163,6 +128,8 @@ def _build_plain(data: Fields, options: ReadOptions) -> Predictions:
             need, hint = "a grade lies in [0, 1]", "For anything else give a loss"
             raise InputError("grade", row=i, got=f"is {grade[i]:g}", need=need, hint=hint)
         loss = 1 - grade
+    if loss is not None and correct is None and np.isin(loss, (0, 1)).all():
+        correct, loss = loss == 0, None  # right and wrong, under another name
     make = Predictions.from_score if kind == "score" else Predictions.from_confidence
     return make(
         from_logprob(values) if kind == "logprob" else values,
@@ -240,18 +207,18 @@ def _find_image_shape(data: Fields) -> tuple[int, ...] | None:
     return None
 
 
-def _check_ids(ids: Array | None) -> None:
-    if ids is None or ids.ndim != 1:
-        return
-    order = np.argsort(ids, kind="stable")
-    same = np.flatnonzero(ids[order][1:] == ids[order][:-1])
-    if len(same):
-        i, j = sorted((int(order[same[0]]), int(order[same[0] + 1])))
-        raise InputError(
-            "ids",
-            row=j,
-            got=f"is {str(ids[j])[:60]!r} like row {i} ({len(same):,} repeated ids)",
-            need="an id names one sample, so use `group` for what several samples share",
+class SameRows(InputError):
+    """Two files may be models on the same rows, and nothing says what they are."""
+
+    @classmethod
+    def of(cls, name: str, other: str, got: str) -> SameRows:
+        """The error about two files, with the three ways to read them."""
+        return cls(
+            f"{name} and {other}",
+            got=got,
+            need=f"say what they are: howsure compare {name} {other} (models), "
+            "--ensemble (members, averaged) or --parts (of one data set)",
+            hint="in Python, ReadOptions(several='ensemble') or 'parts'",
         )
 
 
@@ -267,14 +234,7 @@ def join_files(
         for part, name in zip(parts[1:], names[1:], strict=True):
             same = find_same_rows(parts[0], part)
             if same:
-                both = f"{names[0]} {name}"
-                raise InputError(
-                    f"{names[0]} and {name}",
-                    got=f"have the same {part.n:,} rows ({same})",
-                    need=f"say what they are: howsure compare {both} (models), "
-                    "--ensemble (members, averaged) or --parts (of one data set)",
-                    hint="in Python, ReadOptions(several='ensemble') or 'parts'",
-                )
+                raise SameRows.of(names[0], name, f"have the same {part.n:,} rows ({same})")
     return concat_predictions(parts, names)
 
 

@@ -29,6 +29,14 @@ TRUTH_WORDS = {
     "no": 0.0,
     "1.0": 1.0,
     "0.0": 0.0,
+    "t": 1.0,
+    "f": 0.0,
+    "y": 1.0,
+    "n": 0.0,
+    "right": 1.0,
+    "wrong": 0.0,
+    "correct": 1.0,
+    "incorrect": 0.0,
 }
 # A number without a point, perhaps with a decimal comma or a percent sign.
 NUMBER_WITHOUT_POINT = re.compile(r"\s*[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?\s*(?:%\s*)?", re.ASCII)

@@ -5,6 +5,7 @@ say nothing, what they may be.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from howsure._core.checks import Floats, InputError
-from howsure._core.text import is_count
+from howsure._core.frozen import frozen
 from howsure.formats.cells import replace_commas_of_numbers
 from howsure.formats.contents import Contents, FileEntry
 from howsure.predictions.class_labels import (
@@ -22,6 +23,7 @@ from howsure.predictions.class_labels import (
     COLUMN_ALIASES,
     LABEL_COLUMN_START,
     UNSURE_ALIAS,
+    is_one_of_two,
 )
 from howsure.predictions.read_options import VALUE_WORDS, ReadOptions
 
@@ -32,7 +34,6 @@ VECTORS = ("logits", "probs", "logprobs", *SAMPLES)  # parts with a number for e
 VALUES = ("logits", "probs", "logprobs", "confidence", "logprob", "samples", "score")
 TOP_ANSWER_VALUES = ("confidence", "logprob", "score")  # one number per row
 NUMBERS = (*VECTORS, *TOP_ANSWER_VALUES, "weight", "count", "correct", "grade", "loss")
-POSITIVE_ENDS = ("yes", "true", "positive", "pos", "1.0")  # of a column that stands alone
 CLASSES = "classes"  # among names: what the classes are called, in their order
 PARTS = (*COLUMN_ALIASES, *SAMPLES, CLASSES)
 ATTRIBUTE = "attribute "  # before the name of a further column
@@ -62,7 +63,9 @@ def plan_parts(contents: Contents, options: ReadOptions) -> Plan:
     plan |= by_split.get(split, {})
     if options.multilabel and contents.table:
         plan |= _plan_label_columns(contents)
-    plan |= given
+    # A column that was named for one part plays no other.
+    taken = {name for names in given.values() for name in names}
+    plan = {part: names for part, names in plan.items() if not taken & set(names)} | given
     if not _has_values(plan):
         parts = "logits, probs or confidence"
         if contents.table:
@@ -161,7 +164,9 @@ def is_numeric(name: str) -> bool:
     """Whether a column of a table holds numbers, by its name."""
     plain = name.strip().lower()
     part = _find_table_part(plain)
-    return plain.startswith(tuple(CLASS_COLUMN_STARTS)) or (part is not None and part[1] in NUMBERS)
+    if part is None:
+        return plain.startswith(tuple(CLASS_COLUMN_STARTS))
+    return part[1] in NUMBERS
 
 
 def name_column(part: str) -> str:
@@ -248,17 +253,19 @@ def _plan_class_columns(contents: Contents) -> Plan:
     """The columns `logit_0, logit_1, …` or `prob_cat, prob_dog, …` of a table."""
     plan: Plan = {}
     for prefix, part in CLASS_COLUMN_STARTS.items():
-        names = [name for name in contents.entries if name.strip().lower().startswith(prefix)]
+        names: list[str] = []
+        for name in contents.entries:
+            plain = name.strip().lower()
+            if plain.startswith(prefix) and plain not in _PART_BY_ALIAS:
+                names.append(name)
         if not names or part in plan:
             continue
-        # A column that stands alone is that of class 1 by its end, or where it is one of the labels:
-        # prob_correct is something else.
         end = names[0].strip()[len(prefix) :]
-        fits = len(names) > 1 or end.lower() in POSITIVE_ENDS or is_count(end)
+        fits = len(names) > 1 or is_one_of_two(end, ())
         for name in contents.entries:
             known = _find_table_part(name.strip().lower())
             if not fits and known is not None and known[1] == "labels":
-                fits = end in list_texts(contents.entries[name])
+                fits = is_one_of_two(end, list_texts(contents.entries[name]))
         if fits:
             plan[part] = _order_by_number(names, prefix, contents)
     return plan
@@ -311,11 +318,12 @@ def _order_by_number(names: list[str], prefix: str, contents: Contents) -> tuple
     if numbers == [0]:
         need = f"a binary model gives class 1 alone, {prefix}1"
         raise InputError(contents.path.name, got=f"has only {names[0]!r}", need=need)
-    # prob_1 alone is P(y=1) of a binary model.
-    if numbers != [1] and numbers != list(range(len(numbers))):
+    # From 1 on they are named so; prob_1 alone is P(y=1) of a binary model.
+    first = min(numbers)
+    if first > 1 or numbers != list(range(first, first + len(numbers))):
         missing = min(set(range(len(numbers) + 1)) - set(numbers))
         got = f"has {len(names)} columns {prefix}… but no {prefix}{missing} (or one twice)"
-        need = "classes are numbered from 0 without gaps"
+        need = "classes are numbered from 0 or 1 on without gaps"
         raise InputError(contents.path.name, got=got, need=need)
     return tuple(name for _, name in by_number)
 
@@ -410,12 +418,12 @@ def get_given_classes(options: ReadOptions) -> tuple[str, ...] | None:
 
 def infer_classes(columns: tuple[str, ...]) -> tuple[str, ...] | None:
     """The classes that columns name, such as `prob_cat`, or `cat` itself; None where they are
-    numbered.
+    numbered from 0 on.
 
     >>> infer_classes(("prob_cat", "prob_dog")), infer_classes(("p.no", "p.yes"))
     (('cat', 'dog'), ('no', 'yes'))
-    >>> infer_classes(("x1", "x2"))
-    ('x1', 'x2')
+    >>> infer_classes(("x1", "x2")), infer_classes(("p_1", "p_0")), infer_classes(("p_0", "p_1"))
+    (('x1', 'x2'), ('1', '0'), None)
     """
     if len(columns) < 2:
         return None
@@ -434,7 +442,7 @@ def infer_classes(columns: tuple[str, ...]) -> tuple[str, ...] | None:
             same = 0  # one name is the beginning of all others
         start = 1 + max(names[0].rfind(sign, 0, same) for sign in WORD_SEPARATORS)
     ends = tuple(name[start:] for name in names)
-    if all(end.isdigit() for end in ends):
+    if ends == tuple(map(str, range(len(ends)))):
         return None
     return ends if all(ends) else tuple(names)
 
@@ -494,6 +502,9 @@ SUGGESTION_ROWS = 1000  # rows that are looked at
 SUGGESTION_COLUMNS = 200  # columns that are looked at
 LISTED_COLUMNS = 6
 CLASS_LIST_LETTERS = 200
+LAST_NUMBER = re.compile(r"[0-9]{1,9}$")
+# Of numbers that are higher where an answer is less sure.
+UNSURE_NAMES = re.compile(r"uncertain|entropy|variance|error|wrong|loss|mistake|(^|_)std($|_)")
 ROW_SUM_SLACK = 0.02  # by so much rows of rounded probabilities may miss 1
 WHOLE_DTYPES = ("int", "uint", "bool")  # how the names of these types begin
 
@@ -510,55 +521,129 @@ def suggest_names(contents: Contents) -> str:
     """
     if not contents.table:
         return ""
-    entries = dict(list(contents.entries.items())[:SUGGESTION_COLUMNS])
-    numbers: dict[str, Floats] = {}
-    shares: list[str] = []  # between 0 and 1, and not right or wrong
-    for name, entry in entries.items():
-        column = read_numbers(entry, contents.commas)
-        if column is not None:
-            numbers[name] = column
-            inside = column.min() >= 0 and column.max() <= 1
-            if inside and not np.isin(column, (0, 1)).all():
-                shares.append(name)
-    for name, entry in entries.items():
-        if name in numbers or len(entry.shape) != 1:
+    found = find_numbers(contents)
+    shares = found.shares
+    for name, entry in list(contents.entries.items())[:SUGGESTION_COLUMNS]:
+        if name in found.numbers or len(entry.shape) != 1:
             continue
-        # Every text of a column of labels names a column of numbers.
         texts = list_texts(entry)
-        classes = [column for column in numbers if column.strip() in texts]
-        if len(classes) == len(texts) > 1:
-            part = "logits"
-            if set(classes) <= set(shares):
-                part = "probs"
-                # A class without a label in these rows has a column too: together they sum to 1.
-                if np.allclose(sum(numbers[one] for one in shares), 1, atol=ROW_SUM_SLACK):
-                    classes = shares
-            listed = ",".join(classes)
-            if len(listed) > CLASS_LIST_LETTERS:
-                listed = f"{classes[0][:NAME_LETTERS]},…,{classes[-1][:NAME_LETTERS]}"
-            labels = name[:NAME_LETTERS]
-            words = f"--name {quote(f'{part}={listed}')} --name {quote(f'labels={labels}')}"
-            return f"The texts of {labels!r} are names of columns: try {words}"
+        if texts and all(text.startswith("[") for text in texts):
+            return f"{name!r} holds lists: try {_name_option('probs', name)}, or logits= if they do not sum to 1"
+        # Every text of a column of labels names a column of numbers; so do the answers.
+        classes = [column for column in found.numbers if column.strip() in texts]
+        if len(classes) < len(texts) or len(texts) < 2 or found.parts.get(name) == "prediction":
+            continue
+        part = "logits"
+        if set(classes) <= set(shares):
+            part = "probs"
+            # A class without a label in these rows has a column too: together they sum to 1.
+            if found.sums_to_one(shares):
+                classes = shares
+        listed = ",".join(classes)
+        if len(listed) > CLASS_LIST_LETTERS:
+            listed = f"{classes[0][:NAME_LETTERS]},…,{classes[-1][:NAME_LETTERS]}"
+        words = f"{_name_option(part, listed)} {_name_option('labels', name)}"
+        return f"The texts of {name[:NAME_LETTERS]!r} are names of columns: try {words}"
+    together: tuple[str, list[str]] | None = None
+    if found.sums_to_one(shares):
+        together = ("probs", shares)
+    elif found.logs:
+        together = ("logprobs", found.logs)
+    if together is not None:
+        part, columns = together
+        what = "sum to 1 in every row"
+        if part == "logprobs":
+            what = "are logarithms of numbers that do"
+        way = _name_option(part, ",".join(columns))
+        if len(way) <= CLASS_LIST_LETTERS:
+            return f"{', '.join(repr(one[:NAME_LETTERS]) for one in columns)} {what}: try {way}"
+    if found.unsure and not shares:
+        name = found.unsure[0][:NAME_LETTERS]
+        return (
+            f"{name!r} is lower for surer answers by its name: "
+            f"add a column with {name} times -1 and name it {_name_option('score', '…')}"
+        )
     if not shares:
-        for name, column in numbers.items():
-            if not np.equal(column, np.rint(column)).all():
-                way = f"--name {quote(f'score={name[:NAME_LETTERS]}')}"
-                return f"{name[:NAME_LETTERS]!r} holds numbers beyond [0, 1]: try {way} if higher is surer"
+        answered = {"prediction", "correct"} & set(found.parts.values())
+        for name in found.beyond:
+            way = f"{_name_option('score', name)} if higher is surer"
+            if not answered:
+                way = f"{_name_option('logits', name)} if that is the log-odds of class 1"
+            return f"{name[:NAME_LETTERS]!r} holds numbers beyond [0, 1]: try {way}"
         return ""
     short = [name[:NAME_LETTERS] for name in shares]
-    total = sum(numbers[name] for name in shares)
-    if len(shares) > 1 and np.allclose(total, 1, atol=ROW_SUM_SLACK):
-        together = quote(f"probs={','.join(shares)}")
-        if len(together) <= CLASS_LIST_LETTERS:
-            return f"{', '.join(map(repr, short))} sum to 1 in every row: try --name {together}"
     listed = ", ".join(map(repr, short[:LISTED_COLUMNS]))
     verb = "holds" if len(short) == 1 else "hold"
-    probs = quote(f"probs={short[0]}")
-    confidence = quote(f"confidence={short[0]}")
     return (
-        f"{listed} {verb} numbers between 0 and 1: try --name {probs} if that is the probability of class 1, "
-        f"--name {confidence} if it says how sure the answer is"
+        f"{listed} {verb} numbers between 0 and 1: try {_name_option('probs', short[0])} if that is the "
+        f"probability of class 1, {_name_option('confidence', short[0])} if it says how sure the answer is"
     )
+
+
+def _name_option(part: str, columns: str) -> str:
+    return f"--name {quote(f'{part}={columns}')}"
+
+
+@frozen(eq=False)
+class FoundNumbers:
+    """The columns of numbers of a table: all of them, those between 0 and 1 that are not right or
+    wrong, those that are lower for surer answers by their names, those beyond [0, 1], and the
+    logarithms of rows that sum to 1.
+    """
+
+    parts: dict[str, str]
+    numbers: dict[str, Floats]
+    shares: list[str]
+    unsure: list[str]
+    beyond: list[str]
+    logs: list[str]
+
+    def sums_to_one(self, columns: Sequence[str]) -> bool:
+        """Whether these are the probabilities of several classes."""
+        if len(columns) < 2:
+            return False
+        total = sum(self.numbers[name] for name in columns)
+        return bool(np.allclose(total, 1, atol=ROW_SUM_SLACK))
+
+
+def find_numbers(contents: Contents) -> FoundNumbers:
+    """Sort the columns of numbers by what they may be; those of a class's number by it."""
+    numbers: dict[str, Floats] = {}
+    shares: list[str] = []
+    unsure: list[str] = []
+    beyond: list[str] = []
+    for name, entry in list(contents.entries.items())[:SUGGESTION_COLUMNS]:
+        column = read_numbers(entry, contents.commas)
+        if column is None:
+            continue
+        numbers[name] = column
+        inside = column.min() >= 0 and column.max() <= 1
+        if UNSURE_NAMES.search(name.lower()):
+            unsure.append(name)
+        elif inside and not np.isin(column, (0, 1)).all():
+            shares.append(name)
+        elif not inside and not np.equal(column, np.rint(column)).all():
+            beyond.append(name)
+    logs: list[str] = []
+    if len(beyond) > 1 and all(numbers[name].max() <= 0 for name in beyond):
+        total = sum(np.exp(numbers[name]) for name in beyond)
+        if np.allclose(total, 1, atol=ROW_SUM_SLACK):
+            logs = beyond
+    shares.sort(key=_get_last_number)
+    return FoundNumbers(
+        parts=find_parts(contents),
+        numbers=numbers,
+        shares=shares,
+        unsure=unsure,
+        beyond=beyond,
+        logs=sorted(logs, key=_get_last_number),
+    )
+
+
+def _get_last_number(name: str) -> int:
+    """The number that a name ends with; 0 for all others, which stay as they stand."""
+    digits = LAST_NUMBER.search(name.strip())
+    return int(digits[0]) if digits else 0
 
 
 def read_numbers(entry: FileEntry, commas: bool) -> Floats | None:

@@ -163,7 +163,8 @@ class DelimitedTable:
     def _build_runs(
         self, rows: Iterable[ParsedRow], *, end: bool = False
     ) -> Iterator[Contents | BadLine]:
-        filled = (row for row in rows if row[1])
+        # Spreadsheets end with rows of empty cells.
+        filled = (row for row in rows if isinstance(row[1], InputError) or any(row[1]))
         if not self.header:
             self._take_header(next(filled, None))
         if self.exact is None:
@@ -229,9 +230,12 @@ class DelimitedTable:
         number, names = row
         if isinstance(names, InputError):
             raise names
-        if not any(names):
-            raise self.make_empty_error()
+        if names[0].lower() == "sep=" and not any(names[1:]):
+            return  # so spreadsheets are told the separator; the header comes next
         where = f"{self.path.name}, line {number}"
+        if names[0].startswith("#") and len(names) == 1:
+            got = "is a remark where the names of the columns should stand"
+            raise InputError(where, got=got, hint="take it out")
         names = [names[0].removeprefix("# "), *names[1:]]  # so np.savetxt begins a header
         numbers = [name for name in names if NUMBER.fullmatch(name.strip())]
         if len(numbers) == len(names) > 1:

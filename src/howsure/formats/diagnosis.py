@@ -25,6 +25,7 @@ from howsure.predictions.read_options import Names, NoAnswer, ReadOptions, choos
 
 LISTED_ROWS = 5
 EXAMINED_SPLITS = 20
+DECISIONS_ONLY = "decisions, not metrics"  # where nothing says what is right
 
 
 # What is in a file
@@ -371,7 +372,7 @@ def _check_correct(data: Fields) -> Iterator[FileProblem]:
             where=data.path.name,
             what="nothing says which answers are right",
             fix="add a column correct, or prediction and label",
-            anyway="decisions, not metrics",
+            anyway=DECISIONS_ONLY,
             stops=False,
         )
     if correct is None or correct.dtype.kind not in "biuf" or correct.ndim != 1:
@@ -398,7 +399,7 @@ def _check_labels(data: Fields) -> Iterator[FileProblem]:
             where=data.path.name,
             what="there are no labels",
             fix="add a column label",
-            anyway="decisions, not metrics",
+            anyway=DECISIONS_ONLY,
             stops=False,
         )
         return
@@ -410,7 +411,7 @@ def _check_labels(data: Fields) -> Iterator[FileProblem]:
         labels = read_class_numbers(data.arrays["labels"], k, data.class_names)
     except InputError as e:
         problem = FileProblem.of(locate_error(e, data), data.path)
-        yield replace(problem, anyway="decisions, not metrics")
+        yield replace(problem, anyway=DECISIONS_ONLY)
         return
     bad = (labels < 0) | (labels >= k)
     if bad.any():

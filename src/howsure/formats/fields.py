@@ -30,6 +30,7 @@ from howsure.formats.column_names import (
     plan_wanted,
 )
 from howsure.formats.contents import Cells, Contents, Report, refuse
+from howsure.predictions.given_answers import name_numbers
 from howsure.predictions.input_shapes import ROW_SUM_TOLERANCE, Unanswered
 from howsure.predictions.predictions import describe_outside
 from howsure.predictions.read_options import ReadOptions
@@ -82,11 +83,16 @@ def load_fields(contents: Contents, options: ReadOptions, report: Report = refus
         kind = "confidence"
 
     classes = get_given_classes(options) or _find_classes(loaded, wanted, contents)
-    loaded.pop("class_names", None)
+    listed = loaded.pop("class_names", None) is not None or contents.class_names is not None
+    arrays = {part: one.array for part, one in loaded.items()}
+    # Names that stand in a list of their own are counted from 0.
+    if kind in VECTORS and not options.multilabel and (not listed or "classes" in options.names):
+        for part in {"labels", "prediction"} & set(arrays):
+            arrays[part] = name_numbers(arrays[part], classes)
     return Fields(
         path=contents.path,
         kind=kind,
-        arrays={part: one.array for part, one in loaded.items()},
+        arrays=arrays,
         class_names=classes,
         lines=contents.lines,
         first=contents.first,

@@ -53,10 +53,15 @@ def read(path: Path, rows: int | None) -> Iterator[Contents]:
 
 def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
     """One object per sample, its vector as a list, or as an object by class where the classes have
-    names.
+    names, which then are its label too: a class may be called by a number.
     """
     columns: dict[str, list[Any]] = {}
+    names = arrays.get("class_names")
+    by_class = names is not None and len(set(names)) == len(names)
+    by_class = by_class and any(array.ndim == 2 for array in arrays.values())
     for part, array in arrays.items():
+        if part == "labels" and array.ndim == 1 and names is not None and by_class:
+            array = names[array]
         if part != "class_names":
             columns[name_column(part)] = _list_rows(array, arrays.get("class_names"))
     with open_text_to_write(path, suffix) as file:

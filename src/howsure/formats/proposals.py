@@ -8,31 +8,22 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
-
-from howsure._core.checks import Floats, InputError
+from howsure._core.checks import LISTED_CLASSES, InputError
+from howsure.formats.cells import is_whole
 from howsure.formats.column_names import (
-    ROW_SUM_SLACK,
     SUGGESTION_COLUMNS,
     SUGGESTION_ROWS,
     VALUES,
-    find_parts,
+    find_numbers,
     list_texts,
-    read_numbers,
 )
 from howsure.formats.contents import Contents
 from howsure.formats.files import read, read_beginning
+from howsure.formats.receipts import TELLING_NAMES
+from howsure.predictions.given_answers import TELLING_ANSWERS
 from howsure.predictions.read_options import ReadOptions
 
-RIGHT_NAMES = (
-    "ok",
-    "right",
-    "hit",
-    "passed",
-    "success",
-    "acc",
-    "was_right",
-)  # a column of right and wrong
+RIGHT_NAMES = TELLING_NAMES["correct"]  # of a column of right and wrong
 MOST_CLASSES = 1000  # that a column of labels is guessed to have
 
 
@@ -60,8 +51,14 @@ def propose_options(path: Path, options: ReadOptions) -> ReadOptions | None:
                 preds = read(path, options=candidate)
         except InputError:
             continue
-        if preds.known_labels is not None or preds.known_correct is not None:
-            return candidate
+        if preds.vectors and preds.known_labels is None:
+            continue
+        if not preds.vectors and preds.known_correct is None and preds.known_loss is None:
+            continue
+        # Labels that all answers hit are most likely the answers themselves.
+        if preds.vectors and preds.n >= TELLING_ANSWERS and preds.correct.all():
+            continue
+        return candidate
     return None
 
 
@@ -79,41 +76,52 @@ def _guess_arrays(contents: Contents) -> Iterator[dict[str, str]]:
 def _guess_columns(contents: Contents) -> Iterator[dict[str, str]]:
     """Names for the values of a table and for what says right or wrong, the likeliest first."""
     names = list(contents.entries)[:SUGGESTION_COLUMNS]
-    parts = find_parts(contents)
-    numbers: dict[str, Floats] = {}
-    for name in names:
-        column = read_numbers(contents.entries[name], contents.commas)
-        if column is not None and name not in parts:
-            numbers[name] = column
-    shares: list[str] = []
-    for name, column in numbers.items():
-        if column.min() >= 0 and column.max() <= 1 and not np.isin(column, (0, 1)).all():
-            shares.append(name)
+    found = find_numbers(contents)
+    parts = found.parts
+    shares = [name for name in found.shares if parts.get(name) in (None, "prediction")]
     values: list[dict[str, str]] = []
-    if len(shares) > 1:
-        total = sum(numbers[name] for name in shares)
-        if np.allclose(total, 1, atol=ROW_SUM_SLACK):
-            values.append({"probs": ",".join(shares)})
+    for name, part in parts.items():
+        if part in VALUES:
+            # What is called a probability or a confidence may be another kind of number.
+            other = "probs" if name in found.shares else "logits"
+            values += [{}, {other: name}]
+    if found.sums_to_one(shares):
+        values.append({"probs": ",".join(shares)})
+    if found.logs:
+        values.append({"logprobs": ",".join(found.logs)})
     judged = any(name.strip().lower() in RIGHT_NAMES for name in names)
     answered = judged or bool({"prediction", "correct"} & set(parts.values()))
     for name in shares:
         # Beside an answer a number says how sure that is, else how likely class 1 is.
         kinds = ("confidence", "probs") if answered else ("probs", "confidence")
         values += [{kind: name} for kind in kinds]
-    for name, column in numbers.items():
-        if answered and name not in shares and not np.equal(column, np.rint(column)).all():
-            values.append({"score": name})
-    if set(VALUES) & set(parts.values()):
-        values.insert(0, {})
+    for name in found.beyond:
+        if name not in parts:
+            values.append({"score" if answered else "logits": name})
+    for name in names:
+        if name not in parts and all(
+            text.startswith("[") for text in list_texts(contents.entries[name])
+        ):
+            values += [{"probs": name}, {"logits": name}]
     truths: list[dict[str, str]] = []
     for name in names:
-        if name not in parts and name not in shares:
+        if name not in parts and name not in found.shares:
             classes = list_texts(contents.entries[name])
             if 2 <= len(classes) <= MOST_CLASSES:
                 truths.append({"labels": name})
                 if classes <= {"0", "1", "True", "False", "true", "false"}:
                     at = 0 if name.strip().lower() in RIGHT_NAMES else len(truths)
-                    truths.insert(at, {"correct": name})
-    if {"labels", "correct"} & set(parts.values()):
-        truths.insert(0, {})
+                    meaning = "loss" if name in found.unsure else "correct"
+                    truths.insert(at, {meaning: name})
+    for name, part in parts.items():
+        if part in ("labels", "correct"):
+            truths.insert(0, {})
+            # Numbers that do not begin with 0 are names.
+            classes = list_texts(contents.entries[name])
+            if (
+                part == "labels"
+                and 2 <= len(classes) <= LISTED_CLASSES
+                and all(map(is_whole, classes))
+            ):
+                truths.insert(1, {"classes": ",".join(sorted(classes, key=int))})
     return chain({**value, **truth} for value in values for truth in truths)

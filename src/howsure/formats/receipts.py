@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from howsure.formats.cells import is_number
 from howsure.formats.column_names import (
     ATTRIBUTE,
     SAMPLES,
     VALUES,
+    VECTORS,
     Plan,
     find_array_part,
     find_parts,
+    infer_classes,
     plan_wanted,
 )
 from howsure.formats.contents import Contents
 from howsure.predictions import Predictions
+from howsure.predictions.given_answers import name_numbers
 from howsure.predictions.read_options import ReadOptions, Receipt
 
 # What columns may be that no part is called by: named where nothing plays this part.
@@ -32,7 +37,9 @@ TELLING_NAMES = {
         "cluster_id",
     ),
     "confidence": ("certainty", "max_prob", "max_proba", "probability", "prob", "p_correct"),
-    "labels": ("truth", "true", "actual", "expected"),
+    "labels": ("truth", "true", "actual", "obs", "true_class"),
+    "correct": ("ok", "right", "hit", "passed", "success", "acc", "was_right"),
+    "loss": ("error", "is_error", "wrong", "is_wrong"),
     "class_names": ("names",),
 }
 TELLING_STARTS = ("prob", "conf", "logit", "score", "max_prob", "certainty")
@@ -60,11 +67,19 @@ def build_receipt(contents: Contents, options: ReadOptions) -> Receipt:
             of_class_1 = "list" not in entry.dtype
         else:
             of_class_1 = is_number(next(iter(entry.load()), None))
+    notes: tuple[str, ...] = ()
+    classes = infer_classes(columns[kind]) if kind in VECTORS and not options.multilabel else None
+    if classes is not None and "labels" in columns and "classes" not in options.names:
+        first = next(iter(contents.entries[columns["labels"][0]].load()), None)
+        # Words for yes and no, and classes called by numbers, say themselves which they are.
+        if is_number(first) and name_numbers(np.array([0]), classes).dtype.kind == "i":
+            notes = (f"labels count these columns from 0 on (0 = {classes[0]!r})",)
     return Receipt(
         rows=0,
         kind=kind,
         columns=columns,
         unused=unused,
+        notes=notes,
         of_class_1=of_class_1,
         multilabel=options.multilabel,
         asked=contents.asked,

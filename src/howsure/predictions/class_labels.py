@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -40,6 +41,14 @@ COLUMN_ALIASES = {
         "y_pred",
         "predicted",
         "predicted_label",
+        "predicted_class",
+        "prediction_label",
+        "pred_label",
+        "pred_class",
+        ".pred_class",
+        "predict",
+        "y_hat",
+        "yhat",
         "answer",
     ),
     "grade": ("grade",),
@@ -63,12 +72,36 @@ CLASS_COLUMN_STARTS = {
     "probs_": "probs",
     "proba_": "probs",
     "probability_": "probs",
+    "prob.": "probs",  # as R's mlr3 writes them
+    ".pred_": "probs",  # and tidymodels
 }
+POSITIVE_ENDS = ("yes", "true", "positive", "pos", "1.0")  # of a column that stands alone
 LABEL_COLUMN_START = "label_"  # columns of a table with many labels per case
 TRUTH_NUMBERS = {"true": 1, "false": 0}
 HINT_CHARACTERS = 60  # of names that a hint repeats, and of a single name
 HINT_NAMES = 6
 INT64_DIGITS = 18  # a longer number may not fit into 64 bits
+
+
+def split_class_column(name: str) -> tuple[str, str] | None:
+    """The part and the class of a column such as `prob_well`; None of any other.
+
+    >>> split_class_column("prob_well"), split_class_column(".pred_class")
+    (('probs', 'well'), None)
+    """
+    if name in COLUMN_ALIASES["prediction"]:
+        return None
+    for start, part in CLASS_COLUMN_STARTS.items():
+        if name.startswith(start):
+            return part, name[len(start) :]
+    return None
+
+
+def is_one_of_two(end: str, labels: Iterable[str]) -> bool:
+    """Whether a class column that stands alone is that of class 1 by its end, or of one of two
+    labels: `prob_correct` is something else.
+    """
+    return end.lower() in POSITIVE_ENDS or is_count(end) or end in labels
 
 
 def number_classes(

@@ -17,18 +17,19 @@ from howsure._core.checks import Array, InputError, Ints, is_dict, is_row, need
 from howsure._core.frozen import frozen
 from howsure._core.text import is_count, shorten
 from howsure.predictions.class_labels import (
-    CLASS_COLUMN_STARTS,
     COLUMN_ALIASES,
     LABEL_COLUMN_START,
     UNSURE_ALIAS,
     find_missing,
+    is_one_of_two,
     read_array,
+    split_class_column,
 )
 from howsure.predictions.input_shapes import ROW_SUM_TOLERANCE
 from howsure.predictions.predictions import Predictions
 
 ColumnNames: TypeAlias = Mapping[str, str | Sequence[str]]  # by the part that columns play
-VALUE_PARTS = ("probs", "logits", "confidence")
+VALUE_PARTS = ("logits", "probs", "confidence")
 OTHER_PARTS = ("labels", "correct", "prediction", "ids", "group", "weight", "count")
 COLUMNS_SHOWN = 12  # names of columns that an error lists
 KNOWN_CLASSES_SHOWN = 6
@@ -155,13 +156,17 @@ class FrameParts:
 
     @property
     def short_names(self) -> tuple[str, ...]:
-        """What follows the first `_` in the names of the columns with the values."""
-        return tuple(name.partition("_")[2] for name in self.names)
+        """What follows `prob_` or the first `_` in the names of the columns with the values."""
+        ends: list[str] = []
+        for name in self.names:
+            known = split_class_column(name)
+            ends.append(name.partition("_")[2] if known is None else known[1])
+        return tuple(ends)
 
     @property
     def has_class_columns(self) -> bool:
         """Whether all columns with the values begin as those of classes do: `prob_well`."""
-        return all(name.startswith(tuple(CLASS_COLUMN_STARTS)) for name in self.names)
+        return all(split_class_column(name) is not None for name in self.names)
 
     def find_label_names(self) -> tuple[str, ...] | None:
         """What many labels are called: the columns, or what follows `prob_` in all of them."""
@@ -191,9 +196,12 @@ class FrameParts:
         labels are these.
         """
         if len(self.names) < 2:
-            return None
+            if labels is None or labels.dtype.kind not in "OU" or not self.has_class_columns:
+                return None
+            others = {str(label) for label in labels.tolist()} - set(self.short_names)
+            return (*others, *self.short_names) if len(others) == 1 else None
         if self.has_class_columns:
-            if all(map(is_count, self.short_names)):
+            if self.short_names == tuple(map(str, range(len(self.names)))):
                 return None
             return self.short_names
         if labels is None or labels.dtype.kind not in "OU":
@@ -260,7 +268,18 @@ def read_frame(frame: object, given: ColumnNames, *, multilabel: bool = False) -
                 raise InputError(
                     f"the table has no column {name!r} for {part}; it has {_list_columns(columns)}."
                 )
-    kind, value_names = _find_values(given, columns)
+    if "split" in columns:
+        splits = sorted({str(cell) for cell in read_array(_get_column(frame, key_of["split"]))})
+        if len(splits) > 1:
+            raise InputError(
+                f"the table has {len(splits)} splits ({_list_columns(splits)}); give the rows of one, "
+                f"as in df[df['split'] == {splits[0]!r}]."
+            )
+    truth = given.get("labels") or next((a for a in COLUMN_ALIASES["labels"] if a in columns), None)
+    classes: set[str] = set()
+    if isinstance(truth, str):
+        classes = {str(cell) for cell in read_array(_get_column(frame, key_of[truth])).tolist()}
+    kind, value_names = _find_values(given, columns, classes)
     label_names: tuple[str, ...] = ()
     if multilabel:
         label_names = _find_label_columns(given, columns, value_names)
@@ -319,19 +338,26 @@ def _to_list(names: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _find_values(given: ColumnNames, columns: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """What the values are, and which columns hold them."""
+def _find_values(
+    given: ColumnNames, columns: Sequence[str], classes: set[str]
+) -> tuple[str, tuple[str, ...]]:
+    """What the values are, and which columns hold them; `classes` are the labels that are there."""
     parts = [part for part in VALUE_PARTS if part in given]
     if len(parts) > 1:
         raise InputError(f"{' and '.join(parts)} are both given; say which one is meant.")
     if parts:
         return parts[0], _to_list(given[parts[0]])
-    for start, part in CLASS_COLUMN_STARTS.items():
-        names = [name for name in columns if name.startswith(start)]
-        if names:
-            ends = [name.partition("_")[2] for name in names]
-            if all(map(is_count, ends)):  # by number, else as they stand
-                names = [name for _, name in sorted(zip(map(int, ends), names, strict=True))]
+    by_part: dict[str, dict[str, str]] = {}  # of each part the columns of the classes
+    for name in columns:
+        known = split_class_column(name)
+        if known is not None:
+            by_part.setdefault(known[0], {})[name] = known[1]
+    for part in VALUE_PARTS:
+        ends = by_part.get(part, {})
+        names = list(ends)
+        if all(map(is_count, ends.values())):  # by number, else as they stand
+            names.sort(key=lambda name: int(ends[name]))
+        if len(names) > 1 or (names and is_one_of_two(ends[names[0]], classes)):
             return part, tuple(names)
     answered = any(alias in columns for alias in COLUMN_ALIASES["prediction"])
     for part in VALUE_PARTS:
@@ -345,7 +371,8 @@ def _find_values(given: ColumnNames, columns: Sequence[str]) -> tuple[str, tuple
         )
     raise InputError(
         f"the table has {_list_columns(columns)}; say which columns hold the probabilities, as in "
-        "Predictions.from_frame(df, probs=['p_well', 'p_ill'], label='y'), or probs='risk' for that of class 1."
+        "Predictions.from_frame(df, probs=['p_well', 'p_ill'], label='y'), probs='risk' for that of class 1, "
+        "or confidence='sure' for how sure each answer is."
     )
 
 

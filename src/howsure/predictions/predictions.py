@@ -31,7 +31,7 @@ from howsure.predictions.input_shapes import (
 # Columns and frames are imported where they are used: deciding what to accept needs neither.
 if TYPE_CHECKING:
     from howsure.predictions.columns import RawValues, ScoreColumns
-    from howsure.predictions.read_options import Receipt
+    from howsure.predictions.read_options import Answers, Receipt
 
 ValueKind = Literal["logits", "probs", "confidence", "score"]
 VECTOR_KINDS = ("logits", "probs")  # a number for each class
@@ -436,6 +436,7 @@ class Predictions:
         renormalise: bool = False,
         multilabel: bool = False,
         sums_to_one: bool = False,
+        answers: Answers | None = None,
     ) -> Predictions:
         """Predictions of a table of pandas, polars or arrow, or of a dictionary of columns.
 
@@ -445,6 +446,8 @@ class Predictions:
         probability of class 1. All other columns are kept for slices. `multilabel=True` reads many labels per
         case, as `from_multilabel` does: each `prob_cat` has its `label_cat` of 0 and 1, or `label`
         names the columns in the order of `probs`; `class_names` are the names of the labels.
+        A column `prediction` beside probabilities must hold the most probable class, unless
+        `answers="file"` says that it counts, or `"argmax"` that it does not.
 
         >>> table = {"prob_well": [0.9, 0.2], "prob_ill": [0.1, 0.8], "label": ["well", "ill"], "site": ["a", "b"]}
         >>> preds = Predictions.from_frame(table)
@@ -455,6 +458,12 @@ class Predictions:
         <Predictions: n=4 (2 cases, 2 labels), k=2, probs, accuracy 0.75>
         """
         from howsure.predictions.frames import read_frame
+        from howsure.predictions.given_answers import (
+            check_ids,
+            name_numbers,
+            refuse_class_1_confidence,
+            take_answers,
+        )
 
         names = {
             "labels": label,
@@ -470,6 +479,7 @@ class Predictions:
         given = {part: name for part, name in names.items() if name is not None}
         t = read_frame(frame, given, multilabel=multilabel)
         labels = t.get("labels")
+        check_ids(t.get("ids"))
         beside: GivenColumns = {
             "ids": t.get("ids"),
             "group": t.get("group"),
@@ -494,18 +504,30 @@ class Predictions:
             raise InputError(
                 "label names several columns; with many labels per case say multilabel=True."
             )
+        said = t.get("prediction")
         if t.kind == "confidence":
             beside["class_names"] = class_names
+            if said is not None and confidence is None:
+                refuse_class_1_confidence(t.values, said, t.names[0])
             return cls.from_confidence(
-                t.values, t.get("correct"), prediction=t.get("prediction"), labels=labels, **beside
+                t.values, t.get("correct"), prediction=said, labels=labels, **beside
             )
         if class_names is None:
-            beside["class_names"] = t.find_class_names(labels)
+            called = t.find_class_names(labels)
         else:
-            beside["class_names"] = t.check_class_names(class_names)
+            called = tuple(map(str, t.check_class_names(class_names)))
+        beside["class_names"] = called
+        if labels is not None and class_names is None:
+            labels = name_numbers(labels, called)
         if t.kind == "logits":
-            return cls.from_logits(t.values, labels, **beside)
-        return cls.from_probs(t.values, labels, renormalise=renormalise, **beside)
+            preds = cls.from_logits(t.values, labels, **beside)
+        else:
+            preds = cls.from_probs(t.values, labels, renormalise=renormalise, **beside)
+        if said is None or answers == "argmax":
+            return preds
+        if class_names is None:
+            said = name_numbers(said, called)
+        return take_answers(preds, said, t.get("count"), answers)
 
     @classmethod
     def _make(
@@ -770,7 +792,8 @@ def describe_outside(c: Array, bad: Bools) -> InputError:
         got += f" ({n:,} such values{furthest})"
     way = "Repair or leave out such rows (--drop-outside)"
     most = len(c) > 1 and 2 * int((c > 1).sum()) > len(c)
-    if most and (c >= 0).all() and (c <= 100).all():
+    # Up to 10 it may be a scale of five or ten steps.
+    if most and (c >= 0).all() and 10 < c.max() <= 100:
         way = "Divide percentages by 100 (--percent)"
     return InputError(
         "confidence",
