@@ -67,13 +67,16 @@ def build_receipt(contents: Contents, options: ReadOptions) -> Receipt:
             of_class_1 = "list" not in entry.dtype
         else:
             of_class_1 = is_number(next(iter(entry.load()), None))
-    notes: tuple[str, ...] = ()
+    notes = contents.notes
     classes = infer_classes(columns[kind]) if kind in VECTORS and not options.multilabel else None
     if classes is not None and "labels" in columns and "classes" not in options.names:
         first = next(iter(contents.entries[columns["labels"][0]].load()), None)
         # Words for yes and no, and classes called by numbers, say themselves which they are.
         if is_number(first) and name_numbers(np.array([0]), classes).dtype.kind == "i":
-            notes = (f"labels count these columns from 0 on (0 = {classes[0]!r})",)
+            notes = (
+                *notes,
+                f"labels count these columns from 0 on (0 = {classes[0]!r})",
+            )
     return Receipt(
         rows=0,
         kind=kind,
@@ -83,7 +86,6 @@ def build_receipt(contents: Contents, options: ReadOptions) -> Receipt:
         of_class_1=of_class_1,
         multilabel=options.multilabel,
         asked=contents.asked,
-        notes=contents.notes,
         field=contents.asked is not None and options.kind == "confidence",
     )
 
