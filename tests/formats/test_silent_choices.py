@@ -192,6 +192,16 @@ def test_two_models_are_not_one_data_set(members: list[Path], run: Callable[...,
     assert "average of 2 files (a.npz, b.npz)" in err
 
 
+def test_two_models_that_are_streamed_are_not_one_data_set(
+    members: list[Path], run: Callable[..., Any]
+) -> None:
+    code, out, err = run("evaluate", *map(str, members), "--stream")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "begin with the same 50 rows (identical labels)" in err
+    code, out, _ = run("evaluate", *map(str, members), "--stream", "--parts", "--json")
+    assert (code, json.loads(out)["n"]) == (0, 100)
+
+
 def test_an_ensemble_is_the_mean_of_its_members(members: list[Path]) -> None:
     both = hs.read(members, options=ReadOptions(several="ensemble"))
     apart = [hs.read(path) for path in members]

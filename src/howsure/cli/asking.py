@@ -97,8 +97,8 @@ def _run_same_rows(
         words.append("--json")
     if given.get("html"):
         words += ["--html", given["html"]]
-    targets = given.get("out")
-    if isinstance(targets, tuple):  # of a report; a policy is no comparison
+    if isinstance(given.get("out"), tuple):  # of a report; a policy is no comparison
+        targets: tuple[str, ...] = given["out"]
         for target in targets:
-            words += ["--out", str(target)]
+            words += ["--out", target]
     return command.main(words, standalone_mode=False)

@@ -70,9 +70,12 @@ def build_receipt(contents: Contents, options: ReadOptions) -> Receipt:
     notes = contents.notes
     classes = infer_classes(columns[kind]) if kind in VECTORS and not options.multilabel else None
     if classes is not None and "labels" in columns and "classes" not in options.names:
-        first = next(iter(contents.entries[columns["labels"][0]].load()), None)
+        entry = contents.entries[columns["labels"][0]]
+        numbered = entry.dtype.startswith(("int", "uint", "float"))
+        if entry.dtype == "text":
+            numbered = is_number(next(iter(entry.load()), None))
         # Words for yes and no, and classes called by numbers, say themselves which they are.
-        if is_number(first) and name_numbers(np.array([0]), classes).dtype.kind == "i":
+        if numbered and name_numbers(np.array([0]), classes).dtype.kind == "i":
             notes = (
                 *notes,
                 f"labels count these columns from 0 on (0 = {classes[0]!r})",

@@ -13,10 +13,12 @@ from howsure import workers
 from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure.formats import arrow
+from howsure.formats.assembly import SameRows, find_same_rows
 from howsure.formats.column_names import TOP_ANSWER_VALUES, Plan, choose_values
 from howsure.formats.column_names import plan_parts as plan
 from howsure.formats.contents import Damaged, group_files, list_matching_files
-from howsure.formats.files import load_reader, read_receipt
+from howsure.formats.files import load_reader, read_receipt, scan_piece
+from howsure.predictions import Predictions
 from howsure.predictions.read_options import Names, ReadOptions, choose_options
 from howsure.report import catalogue
 from howsure.report.catalogue import BOUNDED_SCORES
@@ -42,6 +44,8 @@ from howsure.scale.parts import (
 )
 from howsure.workers import Map
 
+COMPARED_FILES = 50  # of so many the first rows are compared
+COMPARED_ROWS = 1024
 PART_ROWS = 1 << 20  # of a part, where the file can be read in pieces
 MAX_PARTS = 1000  # a larger job has larger parts instead of many more
 WAITING_ROWS = 1 << 22  # rows of waiting summaries, before they are merged into the large one
@@ -139,6 +143,8 @@ def evaluate_files(
         focus=focus,
     )
     job = plan_parts(expand_paths(paths), settings)
+    if options.several is None:
+        _compare_beginnings(job.files, options)
     folder, resumed = None, 0
     if resume is not None:
         place = Path(resume)
@@ -167,6 +173,31 @@ def evaluate_files(
     receipt = replace(receipt, rows=summary.n, classes=classes)
     asked.origin["receipt"] = build_receipt_data(receipt)
     return build_report(summary, replace(asked, thresholds=thresholds, threshold=threshold))
+
+
+def _compare_beginnings(files: Sequence[str], options: ReadOptions) -> None:
+    """Refuse files that begin with the same rows, as `read` refuses those that have the same: they
+    may be models, and nothing says what they are.
+    """
+    first: Predictions | None = None
+    first_path = ""
+    if len(files) == 1:
+        return
+    for path in files[:COMPARED_FILES]:
+        try:
+            rows = scan_piece(find_source(path), options, COMPARED_ROWS, None)
+            part = next(rows, None)
+        except InputError:  # the job says so, or leaves it out
+            continue
+        if part is None:
+            continue
+        if first is None:
+            first, first_path = part, path
+            continue
+        same = find_same_rows(first, part)
+        if same:
+            names = [PurePosixPath(name).name for name in (first_path, path)]
+            raise SameRows.of(*names, f"begin with the same {part.n:,} rows ({same})")
 
 
 # Planning.
