@@ -196,8 +196,8 @@ def _compare_beginnings(files: Sequence[str], options: ReadOptions) -> None:
             continue
         same = find_same_rows(first, part)
         if same:
-            names = [PurePosixPath(name).name for name in (first_path, path)]
-            raise SameRows.of(*names, f"begin with the same {part.n:,} rows ({same})")
+            name, other = PurePosixPath(first_path).name, PurePosixPath(path).name
+            raise SameRows.of(name, other, f"begin with the same {part.n:,} rows ({same})")
 
 
 # Planning.
