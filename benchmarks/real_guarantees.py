@@ -176,6 +176,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--settings", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="only worlds whose name contains this")
     parser.add_argument("--segments", action="store_true", help="only what is cut into segments")
     args = parser.parse_args()
     rng = np.random.default_rng(args.seed)
@@ -187,6 +188,8 @@ def main() -> None:
     print("|---" * (3 + len(heads)) + "|")
     results: list[dict[str, tuple[float, float, float]]] = []
     for world, n in zip(list_worlds(rng), cycle((*SIZES, 300)), strict=False):
+        if args.only not in world.name:
+            continue
         found = deploy(world, n, args.runs, args.seed)
         results.append(found)
         cells = [world.name, f"{n:,}", f"{world.risk:g}"]

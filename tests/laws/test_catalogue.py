@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +17,24 @@ from howsure.report.catalogue import CATALOGUE, QUESTIONS, CatalogueItem
 from howsure.report.gate import parse_requirement
 from howsure.report.render.sentences import ARROWS, get_meaning
 
+SETS = (
+    "many classes",
+    "clusters",
+    "few groups",
+    "weights",
+    "two classes",
+    "two classes, clusters",
+    "two classes, few groups",
+    "two classes, weights",
+    "a confidence",
+    "no error",
+    "all wrong",
+    "one confidence",
+    "labels",
+    "images",
+    "pixels",
+)
+COUNTS_SAMPLES = ("aece", "debiased_ece")
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 each = pytest.mark.parametrize("item", CATALOGUE, ids=lambda item: item.name)
 
@@ -111,3 +132,97 @@ def test_the_docs_list_it(item: CatalogueItem) -> None:
 def test_the_docs_list_nothing_else() -> None:
     section = DOCS.read_text(encoding="utf-8").split("## In a report\n")[1].split("\n## ")[0]
     assert re.findall(r"^\| `([^`]+)`", section, flags=re.M) == [item.name for item in CATALOGUE]
+
+
+def make_set(name: str) -> hs.Predictions:
+    """One of `SETS`."""
+    rng = np.random.default_rng(len(name))
+    n = 300
+    columns: dict[str, Any] = {}
+    if "clusters" in name:
+        columns["group"] = np.arange(n) // 10
+    if "few groups" in name:
+        columns["group"] = np.arange(n) % 4
+    if "weights" in name:
+        columns["weight"] = rng.uniform(0.5, 2, n)
+    if name in ("images", "pixels"):
+        columns["group"] = np.arange(n) // 20
+    claim = rng.beta(5, 1, n)
+    if name == "a confidence":
+        return hs.Predictions.from_confidence(claim, rng.random(n) < claim)
+    if name == "no error":
+        return hs.Predictions.from_confidence(claim, np.ones(n))
+    if name == "all wrong":
+        return hs.Predictions.from_confidence(claim, np.zeros(n))
+    if name == "one confidence":
+        return hs.Predictions.from_confidence(np.full(n, 0.8), np.arange(n) % 5 > 0)
+    if name == "labels":
+        p = rng.random((60, 3))
+        return hs.Predictions.from_multilabel(p, rng.random((60, 3)) < p)
+    k = 2 if name in ("images", "pixels") or name.startswith("two") else 7
+    labels = rng.integers(0, k, n)
+    logits = 3 * np.eye(k)[labels] + 2 * rng.standard_normal((n, k))
+    return hs.Predictions.from_logits(logits, labels, **columns)
+
+
+@cache
+def evaluate_set(name: str) -> tuple[hs.Predictions, Any]:
+    preds = make_set(name)
+    loss: Any = {"images": "dice", "pixels": "dice-pixels"}.get(name)
+    return preds, hs.evaluate(preds, loss=loss).data["metrics"]
+
+
+def get_public_metric(item: CatalogueItem) -> Callable[..., float]:
+    """The metric as a user calls it for the number of this entry."""
+    if item.metric is hs.top_k_accuracy:
+        return partial(item.metric, k=int(item.name.split("_")[1]))
+    if isinstance(item.measure, partial) and item.measure.func is item.metric:
+        return item.measure
+    return item.metric
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_limits_in_a_report_are_those_of_interval(name: str) -> None:
+    preds, entries = evaluate_set(name)
+    for item in CATALOGUE:
+        # The Dice of all kept pixels together has no public function of predictions.
+        if item.name in entries and item.name != "dice_pixels_aurc":
+            check_limits(item, preds, entries[item.name])
+
+
+def check_limits(item: CatalogueItem, preds: hs.Predictions, entry: Any) -> None:
+    metric = get_public_metric(item)
+    if preds.weight is not None and item.name in COUNTS_SAMPLES:
+        # What weights do not allow has neither a number nor limits, for the same reason.
+        with pytest.raises(hs.InputError, match=re.escape(entry["why"])):
+            hs.interval(metric, preds)
+        return
+    limits = hs.interval(metric, preds)
+    shown = [np.nan if entry.get(end) is None else entry[end] for end in ("low", "high")]
+    assert shown == pytest.approx(limits, rel=1e-12, abs=1e-15, nan_ok=True), item.name
+
+
+def test_every_entry_has_limits_somewhere_unless_it_jumps() -> None:
+    for item in CATALOGUE:
+        limited = any(
+            entries[item.name].get("low") is not None
+            for _, entries in map(evaluate_set, SETS)
+            if item.name in entries
+        )
+        jumps = not getattr(item.metric, "smooth", True) or item.name == "dice_pixels_aurc"
+        assert limited != jumps, item.name
+
+
+@pytest.mark.parametrize("name", [name for name in SETS if name.startswith("two classes")])
+def test_limits_of_the_positive_class_are_those_of_interval(name: str) -> None:
+    preds = make_set(name)
+    section: Any = hs.evaluate(preds).data["binary"]
+    for metric in (
+        hs.class_auroc,
+        hs.observed_expected,
+        hs.calibration_in_the_large,
+        hs.calibration_slope,
+        hs.calibration_intercept,
+    ):
+        number = (section["numbers"] | section)[metric.__name__]
+        assert (number["low"], number["high"]) == hs.interval(metric, preds)

@@ -252,9 +252,11 @@ def check_shift(w: World, way: str, points: str, ece: str) -> None:
     check_ece(w, ece)
 
 
-def check_tilt(w: World, way: str, ece: str) -> None:
-    tilt = float(((w.right - w.claim) * (1 - 2 * w.claim)).sum())
-    assert (way == "extreme") == (tilt > 0)
+def check_tilt(w: World, way: str, move: str, ece: str) -> None:
+    assert (way, move) in {("extreme", "closer to"), ("timid", "further from")}
+    step = 1e-6 if way == "extreme" else -1e-6
+    moved = w.claim + step * (1 - 2 * w.claim)
+    assert ((w.right - moved) ** 2).sum() < ((w.right - w.claim) ** 2).sum()
     check_ece(w, ece)
 
 
@@ -439,9 +441,9 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
         lambda w, way, points, ece, _floor: check_shift(w, way, points, ece),
     ),
     (
-        rf"Its confidence is too (extreme|timid): right on average, but not at its ends {ECE}\."
+        rf"Its confidence is too (extreme|timid): values (closer to|further from) 50 % would fit better {ECE}\."
         r"(?: Group .*? is furthest off\.)?",
-        lambda w, way, ece, _floor: check_tilt(w, way, ece),
+        lambda w, way, move, ece, _floor: check_tilt(w, way, move, ece),
     ),
     (
         rf"Its confidence is off in places, by {NUMBER} points on average {ECE}\."
@@ -477,8 +479,8 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
         lambda w, points, ece, _floor: check_nothing(w, points, ece),
     ),
     (
-        rf"Too few answers to tell whether {TRUSTED}: a gap of less "
-        rf"than {NUMBER} points would hardly show\.",
+        rf"Too few answers to tell whether {TRUSTED}: only a gap of "
+        rf"about {NUMBER} points would probably show\.",
         check_too_few,
     ),
     (

@@ -353,7 +353,7 @@ def describe_confidence(report: ReportData, counted: int | None) -> str:
     if gap > LARGE_GAP:
         return (
             f"Too few answers to tell whether {what} can be trusted{role}: "
-            f"a gap of less than {points} points would hardly show."
+            f"only a gap of about {points} points would probably show."
         )
     return (
         f"Nothing contradicts {what}{role}; a gap of {points} points would probably "
@@ -378,8 +378,11 @@ def describe_defect(test: ClaimsTest, metrics: Metrics, said: str, still: str) -
         way = "overconfident" if gap > 0 else "underconfident"
         return f"It is {way} by {format_points(abs(gap))} points on average{still} ({said}).{where}"
     if test.get("p_tilt", 1.0) <= TEST_LEVEL:
-        way = "too extreme" if tilt > 0 else "too timid"
-        return f"Its confidence is {way}{still}: right on average, but not at its ends ({said}).{where}"
+        # The sign of the tilt is that of what the Brier score gains by moving towards one half.
+        way, better = "too timid", "further from"
+        if tilt > 0:
+            way, better = "too extreme", "closer to"
+        return f"Its confidence is {way}{still}: values {better} 50 % would fit better ({said}).{where}"
     points = format_points(ece)
     return f"Its confidence is off in places{still}, by {points} points on average ({said}).{where}"
 
