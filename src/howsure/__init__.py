@@ -39,7 +39,13 @@ _NAMES = {
     "curves.curve": ["Histogram", "histogram", "refine"],
     "uncertainty.calibration_testing": ["CalibrationTest", "calibration_test"],
     "uncertainty.class_limits": ["flexible_calibration"],
-    "uncertainty.intervals": ["Interval", "each_interval", "interval", "paired_difference"],
+    "uncertainty.intervals": [
+        "Interval",
+        "each_interval",
+        "interval",
+        "net_benefit_difference",
+        "paired_difference",
+    ],
     "metrics": [
         "Bands",
         "BrierParts",
@@ -182,7 +188,13 @@ if TYPE_CHECKING:
     from howsure.tallies.tally import Tally
     from howsure.uncertainty.calibration_testing import CalibrationTest, calibration_test
     from howsure.uncertainty.class_limits import flexible_calibration
-    from howsure.uncertainty.intervals import Interval, each_interval, interval, paired_difference
+    from howsure.uncertainty.intervals import (
+        Interval,
+        each_interval,
+        interval,
+        net_benefit_difference,
+        paired_difference,
+    )
 else:
 
     def __getattr__(name: str) -> Any:

@@ -382,6 +382,13 @@ def test_a_slice_is_the_report_on_its_rows(beside: dict[str, Any]) -> None:
         assert [row[name]["low"], row[name]["high"]] == pytest.approx(
             [expected["low"], expected["high"]], rel=1e-9
         )
+    clinic = row["positive"]
+    section = other.data["binary"]
+    assert clinic["cases"] == (alone.labels == 1).sum()
+    for name in ("class_auroc", "observed_expected", "calibration_in_the_large"):
+        assert clinic[name] == section["numbers"][name], name
+    at_half = next(call for call in section["thresholds"] if call["threshold"] == 0.5)
+    assert clinic["sensitivity"] == at_half["sensitivity"]
     weight = np.ones(alone.n) if alone.weight is None else alone.weight
     assert row["coverage"]["value"] == pytest.approx(
         np.average(alone.confidence >= 0.7, weights=weight)
@@ -414,6 +421,78 @@ def test_streams_have_the_same_class_and_slices(column: str, tmp_path: Path) -> 
     assert streamed["views"]["confusion"] == loaded["views"]["confusion"]
 
 
+def make_two_models(n: int, seed: int, **beside: Any) -> tuple[Predictions, Predictions]:
+    """Two models on the same cases, one of them noisier."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.2).astype(int)
+    x = rng.normal(size=n) + 1.5 * y
+    noisy = x + 0.6 * rng.normal(size=n)
+    a, b = (1 / (1 + np.exp(-1.3 * z + 2.5)) for z in (x, noisy))
+    return Predictions.from_probs(a, y, **beside), Predictions.from_probs(b, y, **beside)
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.2, 0.5])
+def test_the_difference_of_net_benefits_is_that_of_plain_counts(threshold: float) -> None:
+    a, b = make_two_models(600, 3)
+    n, odds, y = 600, threshold / (1 - threshold), a.labels == 1
+    ours, theirs = (m.probs[:, 1] >= threshold for m in (a, b))
+    value, low, high = hs.net_benefit_difference(a, b, threshold)
+    each = [hs.net_benefit(m, thresholds=np.array([threshold])).y[0] for m in (a, b)]
+    assert value == pytest.approx(each[0] - each[1], abs=1e-12)
+
+    def bonett_price(f12: int, f21: int) -> tuple[float, float, float, float]:
+        p12, p21 = (f12 + 1) / (n + 2), (f21 + 1) / (n + 2)
+        reach = 1.959963985 * np.sqrt((p12 + p21 - (p12 - p21) ** 2) / (n + 2))
+        share = (f12 - f21) / n
+        return share, p12 - p21 - reach, p12 - p21 + reach, (f12 + f21) / n - share**2
+
+    f12, f21 = ours & ~theirs, theirs & ~ours
+    gain, gain_low, gain_high, gain_var = bonett_price((f12 & y).sum(), (f21 & y).sum())
+    harm, harm_low, harm_high, harm_var = bonett_price((f12 & ~y).sum(), (f21 & ~y).sum())
+    rho = -gain * harm / np.sqrt(gain_var * harm_var)
+    down, up = gain - gain_low, odds * (harm_high - harm)
+    assert low == pytest.approx(value - np.sqrt(down**2 + up**2 - 2 * rho * down * up), abs=1e-9)
+    down, up = gain_high - gain, odds * (harm - harm_low)
+    assert high == pytest.approx(value + np.sqrt(down**2 + up**2 - 2 * rho * down * up), abs=1e-9)
+
+
+def test_the_difference_of_net_benefits_joins_by_ids_and_minds_groups() -> None:
+    ids = np.arange(400)
+    a, b = make_two_models(400, 4, ids=ids)
+    there, low, high = hs.net_benefit_difference(a, b, 0.2)
+    assert hs.net_benefit_difference(a, b[::-1], 0.2) == (there, low, high)
+    back = hs.net_benefit_difference(b, a, 0.2)
+    assert back == pytest.approx((-there, -high, -low), abs=1e-12)
+    twice = [m[np.repeat(ids, 2)] for m in make_two_models(400, 4, group=ids)]
+    _, wide_low, wide_high = hs.net_benefit_difference(twice[0], twice[1], 0.2)
+    assert wide_high - wide_low == pytest.approx(high - low, rel=0.05)
+
+
+def test_a_difference_of_net_benefits_is_refused_in_one_sentence() -> None:
+    a, b = make_two_models(50, 5)
+    with pytest.raises(InputError, match="threshold 1 is none"):
+        hs.net_benefit_difference(a, b, 1)
+    with pytest.raises(InputError, match="different labels"):
+        hs.net_benefit_difference(a, Predictions.from_probs(b.probs, 1 - b.labels), 0.2)
+    weighted = make_two_models(50, 5, weight=np.arange(1, 51))
+    with pytest.raises(InputError, match="weights"):
+        hs.net_benefit_difference(*weighted, 0.2)
+
+
+def test_a_comparison_of_two_classes_has_the_differences_of_net_benefits() -> None:
+    a, b = make_two_models(600, 3)
+    compared = hs.compare({"a": a, "b": b})
+    rows = compared.data["net_benefit"]
+    assert [row["threshold"] for row in rows] == [0.05, 0.1, 0.2, 0.3, 0.5]
+    models = {"a": a, "b": b}
+    for row in rows:
+        number = row["difference"]
+        expected = hs.net_benefit_difference(models[row["a"]], models[row["b"]], row["threshold"])
+        assert (number["value"], number["low"], number["high"]) == expected
+    assert "Net benefit" in compared.to_text()
+    assert "net_benefit" not in hs.compare({"one": a, "again": (a, "entropy")}).data
+
+
 def test_a_slice_that_is_worse_is_marked_and_no_other() -> None:
     rng = np.random.default_rng(0)
     site = np.repeat(["good", "bad"], 300)
@@ -423,6 +502,14 @@ def test_a_slice_that_is_worse_is_marked_and_no_other() -> None:
     )
     rows = hs.evaluate(preds, by="site").data["slices"]["rows"]
     assert [(r["value"], r["worse"]) for r in rows] == [("bad", True), ("good", False)]
+
+
+def test_the_text_shows_distances_of_the_curve_and_the_class_by_slice() -> None:
+    text = hs.evaluate(sliced(), by="site").to_text(width=140, full=True)
+    assert "ICI, mean distance of the calibration curve" in text
+    assert "would be chance" in text
+    assert "The probability of ill, slice by slice" in text
+    assert "Spiegelhalter's z" in text
 
 
 def test_the_positive_class_of_three_stands_against_the_rest() -> None:

@@ -21,6 +21,7 @@ from howsure.report.catalogue import Score, is_claim
 from howsure.report.leaderboard import (
     ComparedModel,
     ModelInput,
+    compare_net_benefits,
     compare_pairs,
     compute_outside_rows,
     compute_recall_rows,
@@ -214,6 +215,9 @@ def compare(
         "slices": [] if by is None else compute_slice_rows(models, _find_slices(models, by), level),
         "classes": compute_recall_rows(models),
     }
+    benefits = compare_net_benefits(models, rows, level)
+    if benefits:
+        data["net_benefit"] = benefits
     group = _find_group(models)
     if group is not None:
         data["groups"] = len(np.unique(group))

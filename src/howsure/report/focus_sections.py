@@ -26,7 +26,7 @@ from howsure.metrics.class_calibration import (
 from howsure.policies.thresholds import threshold_for_accuracy, threshold_for_coverage
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.predictions import NO_CLAIM
-from howsure.report.catalogue import is_claim
+from howsure.report.catalogue import On, is_claim
 from howsure.report.measurement import (
     LimitSource,
     Sureness,
@@ -43,6 +43,7 @@ from howsure.report.report_types import (
     CallRow,
     DistanceData,
     Number,
+    PositiveSlice,
     Slice,
     Slices,
     build_curve_data,
@@ -67,6 +68,7 @@ CLASS_METRICS: dict[str, Callable[..., float]] = {
     "calibration_intercept": metrics.calibration_intercept,
     "calibration_slope": metrics.calibration_slope,
 }
+SLICE_METRICS = (metrics.auroc, metrics.observed_expected, metrics.calibration_in_the_large)
 # Why a share has no value: there is no case to take a share of.
 NO_CASES = {
     "positive": "there are no positive cases",
@@ -292,15 +294,7 @@ def build_slices(s: Summary, sure: Sureness, threshold: float | None = None) -> 
 
 def _measure_slice(s: Summary, column: str, value: str, threshold: float, sure: Sureness) -> Slice:
     t = s.slices[column][value]
-    # What limits of the slice are made from.
-    source: LimitSource = t
-    if not s.shape.alike:
-        source = s.source("score", s.first)
-        columns = None if s.details is None else s.details.columns
-        if isinstance(source, Outcomes) and columns is not None:
-            source = source[columns.slices[column] == value]
-        elif not isinstance(source, str):
-            source = "single samples are not held here"
+    source = _find_slice_source(s, "score", t, column, value)
     asked: list[Callable[..., float]] = [metrics.accuracy, metrics.aurc]
     claims = is_claim(s.tally, s.shape.kind)
     if claims:
@@ -318,7 +312,7 @@ def _measure_slice(s: Summary, column: str, value: str, threshold: float, sure: 
     # A tally of weights knows their sum only; single samples can be counted.
     n = len(source) if isinstance(source, Outcomes) else float(t.n)
     worse = limits[0].high < metrics.accuracy(s.tally) and n >= MIN_TESTED_SAMPLES
-    return {
+    row: Slice = {
         "column": column,
         "value": value,
         "n": round(n),
@@ -327,6 +321,49 @@ def _measure_slice(s: Summary, column: str, value: str, threshold: float, sure: 
         "ece": ece,
         "coverage": build_number(metrics.accuracy(accepted_tally), coverage_limits),
         "worse": bool(worse),
+    }
+    if s.positive_slices:
+        happened = s.positive_slices[column][value]
+        source = _find_slice_source(s, "positive", happened, column, value)
+        row["positive"] = measure_positive_slice(happened, source, sure)
+    return row
+
+
+def _find_slice_source(s: Summary, on: On, t: Tally, column: str, value: str) -> LimitSource:
+    """What limits of numbers of a slice are made from: its tally, or its samples where these
+    differ.
+    """
+    if s.shape.alike:
+        return t
+    source = s.source(on, s.first)
+    columns = None if s.details is None else s.details.columns
+    if isinstance(source, Outcomes) and columns is not None:
+        return source[columns.slices[column] == value]
+    return source if isinstance(source, str) else "single samples are not held here"
+
+
+def measure_positive_slice(t: Tally, source: LimitSource, sure: Sureness) -> PositiveSlice:
+    """What a clinician asks of a slice: `t` is the tally of the positive probability there.
+
+    >>> from howsure import tally
+    >>> t = tally([0.9, 0.4, 0.3, 0.2], correct=[1, 0, 1, 0])
+    >>> found = measure_positive_slice(t, t, Sureness())
+    >>> found["cases"], found["class_auroc"]["value"], found["sensitivity"]["value"]
+    (2, 0.75, 0.5)
+    """
+    numbers: list[Number] = []
+    for metric, limit in zip(SLICE_METRICS, find_limits(SLICE_METRICS, source, sure), strict=True):
+        numbers.append(build_number(metric(t), limit))
+    if isinstance(source, Outcomes):
+        cases = int(source.right.sum())
+    else:
+        cases = round(float(t.n - t.total))
+    return {
+        "cases": cases,
+        "class_auroc": numbers[0],
+        "observed_expected": numbers[1],
+        "calibration_in_the_large": numbers[2],
+        "sensitivity": list_calls(t, source, [0.5], sure.level)[0]["sensitivity"],
     }
 
 

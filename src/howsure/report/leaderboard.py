@@ -22,9 +22,11 @@ from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.report import catalogue
 from howsure.report.catalogue import BY_NAME, Score, is_claim
+from howsure.report.focus_sections import THRESHOLDS
 from howsure.report.measurement import Sureness, TallyData, measure_items
 from howsure.report.report_types import (
     COST_METRICS,
+    BenefitRow,
     CostRow,
     Difference,
     Fairness,
@@ -32,6 +34,7 @@ from howsure.report.report_types import (
     FurtherRow,
     Metrics,
     ModelRow,
+    Number,
     PairData,
     RecallRow,
     SliceRow,
@@ -47,6 +50,7 @@ from howsure.tallies.tally import Tally
 from howsure.uncertainty.intervals import (
     all_differences,
     hold_same_outcomes,
+    net_benefit_difference,
     pair_with_first,
 )
 from howsure.uncertainty.limits import compute_limits
@@ -290,6 +294,36 @@ def find_unsafe_tops(models: Sequence[ComparedModel]) -> list[FindingData]:
         if finding is not None:
             findings.append(replace(finding, text=f"{model.name}: {finding.text}").json())
     return findings
+
+
+def compare_net_benefits(
+    models: Sequence[ComparedModel], rows: Sequence[ModelRow], level: float
+) -> list[BenefitRow]:
+    """Net benefit of the best model by AURC minus that of each other one at a few thresholds; none
+    where the models are not all about two classes, or cases carry weights.
+    """
+    predictions = {model.name: model.preds for model in models}
+    for preds in predictions.values():
+        if (
+            not preds.vectors
+            or preds.k != 2
+            or preds.layout is not None
+            or preds.weight is not None
+        ):
+            return []
+    best, *others = [row["name"] for row in rows[: LISTED_GROUPS + 1]]
+    out: list[BenefitRow] = []
+    for other in others:
+        # Scores of the same model call the same cases.
+        if np.array_equal(predictions[best].probs, predictions[other].probs):
+            continue
+        for threshold in THRESHOLDS:
+            value, low, high = net_benefit_difference(
+                predictions[best], predictions[other], threshold, level=level
+            )
+            number: Number = {"value": value, "low": low, "high": high}
+            out.append({"a": best, "b": other, "threshold": threshold, "difference": number})
+    return out
 
 
 def list_pairs(models: Sequence[ComparedModel], differences: Differences) -> list[PairData]:

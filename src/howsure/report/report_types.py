@@ -387,6 +387,18 @@ class Binary(TypedDict):
 # Slices of the data by the values of a column.
 
 
+class PositiveSlice(TypedDict):
+    """The probability of the positive class in one slice; `sensitivity` is that of calling positive
+    from 0.5 on, `cases` the number of positive cases.
+    """
+
+    cases: int
+    class_auroc: Number
+    observed_expected: Number
+    calibration_in_the_large: Number
+    sensitivity: Number
+
+
 class Slice(TypedDict):
     """The samples of one value, or of one bin, of a column; `coverage` is the share accepted at the
     threshold.
@@ -402,6 +414,7 @@ class Slice(TypedDict):
     ece: Number
     coverage: Number
     worse: bool
+    positive: NotRequired[PositiveSlice]
 
 
 class Slices(TypedDict):
@@ -857,6 +870,15 @@ class TieData(TypedDict):
     difference: Number
 
 
+class BenefitRow(TypedDict):
+    """Net benefit of model `a` minus that of `b`, cases called positive from `threshold` on."""
+
+    a: str
+    b: str
+    threshold: float
+    difference: Number
+
+
 class ComparisonData(TypedDict):
     """A comparison. `models` are in order of AURC, the best first."""
 
@@ -872,6 +894,7 @@ class ComparisonData(TypedDict):
     models: list[ModelRow]
     ties: NotRequired[list[TieData]]
     findings: NotRequired[list[FindingData]]
+    net_benefit: NotRequired[list[BenefitRow]]
     pairs: list[PairData]
     curves: dict[str, CurveData]
     reliability: dict[str, CurveData]

@@ -5,7 +5,7 @@ order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import reduce
 from os import PathLike
 from typing import IO, NamedTuple
@@ -57,6 +57,7 @@ SHAPE_WORDS = {
     "labels": "the labels",
 }
 NEEDS_SECOND_READING = "needs a second reading of all samples"
+SliceTallies = dict[str, dict[str, Tally]]  # by column and value
 NEEDS_ROWS = "needs single rows, which are not held here"
 NO_POOLED_LIMITS = "no interval is known for this number"
 NEEDS_SINGLE_SAMPLES = (
@@ -108,11 +109,13 @@ class Summary:
     cells: ClassBinSums | None
     sample: Array | None  # points of the scatter plot
     suspects: tuple[SuspectSample, ...]
-    slices: dict[str, dict[str, Tally]]  # of the first score, by column and value
+    slices: SliceTallies  # of the first score
     compact: bool = False
     details: Details | None = None
     labels: LabelSums | None = None  # where a case has many
     images: ImageSums | None = None  # where images are asked about, not only their pixels
+    # Of the probability of the positive class, where there is one.
+    positive_slices: SliceTallies = field(default_factory=dict[str, dict[str, Tally]])
 
     @classmethod
     def of(
@@ -180,15 +183,13 @@ class Summary:
             uncertainty = _compact(uncertainty, "the entropy")
         if positive is not None:
             positive = _compact_above_limit(positive)
-        slices: dict[str, dict[str, Tally]] = {}
-        for column, by_value in summary.slices.items():
-            slices[column] = {value: _compact(t, summary.first) for value, t in by_value.items()}
         return replace(
             summary,
             tallies={name: _compact(t, name) for name, t in summary.tallies.items()},
             uncertainty=uncertainty,
             positive=positive,
-            slices=slices,
+            slices=_compact_slices(summary.slices, summary.first),
+            positive_slices=_compact_slices(summary.positive_slices, "the probability"),
             compact=True,
         )
 
@@ -214,7 +215,7 @@ class Summary:
     def size(self) -> int:
         """Rows of all tallies, which is what takes memory."""
         tallies = [*self.tallies.values()]
-        for by_value in self.slices.values():
+        for by_value in (*self.slices.values(), *self.positive_slices.values()):
             tallies += by_value.values()
         for extra in (self.uncertainty, self.positive):
             if extra is not None:
@@ -358,7 +359,8 @@ def _summarise(samples: Samples, place: Place, make_tally: Callable[[On, str], T
         cells=cells,
         sample=points,
         suspects=_list_suspects(samples, place),
-        slices=_tally_slices(samples),
+        slices=_tally_slices(samples, "score"),
+        positive_slices={} if positive is None else _tally_slices(samples, "positive"),
         labels=labels,
         images=images,
     )
@@ -387,15 +389,15 @@ def _pack_scores(score: Array, wrong: Array) -> Tally:
     return PackedTally(pack_keys(score, wrong))
 
 
-def _tally_slices(samples: Samples) -> dict[str, dict[str, Tally]]:
-    """The tally of the first score in each slice."""
-    out: dict[str, dict[str, Tally]] = {}
+def _tally_slices(samples: Samples, on: On) -> SliceTallies:
+    """The tally of the first score, or of the probability of the positive class, in each slice."""
+    out: SliceTallies = {}
     for column, slice_names in samples.slices.items():
         out[column] = {}
         names, number = np.unique(slice_names, return_inverse=True)
         number = number.reshape(-1)
         for i, name in enumerate(names):
-            part = samples.outcomes("score", samples.first)[number == i]
+            part = samples.outcomes(on, samples.first)[number == i]
             if part.weight is not None or part.score.min() < 0:
                 out[column][str(name)] = part.tally()
             else:
@@ -444,6 +446,13 @@ def _compact(t: Tally, name: str) -> Tally:
     return t if t.approximate else t.compact()
 
 
+def _compact_slices(slices: SliceTallies, name: str) -> SliceTallies:
+    out: SliceTallies = {}
+    for column, by_value in slices.items():
+        out[column] = {value: _compact(t, name) for value, t in by_value.items()}
+    return out
+
+
 def _compact_above_limit(t: Tally) -> Tally:
     return t if t.has_at_most(MAX_EXACT_POSITIVE_ROWS) else t.compact()
 
@@ -470,15 +479,6 @@ def merge_summaries(every: Sequence[Summary]) -> Summary:
     losses: dict[On, Moments] = {}
     for name in first.losses:
         losses[name] = reduce(Moments.__add__, [s.losses[name] for s in every])
-    slices: dict[str, dict[str, Tally]] = {}
-    for column in first.slices:
-        by_value: dict[str, list[Tally]] = {}
-        for s in every:
-            for value, t in s.slices[column].items():
-                by_value.setdefault(value, []).append(t)
-        slices[column] = {
-            value: _merge_tallies(ts, "the score", compact) for value, ts in by_value.items()
-        }
     # The shapes are the same, so either all parts have one of these or none has; only labels of
     # top answers may be there in some parts and not in others.
     uncertainty = None
@@ -504,7 +504,8 @@ def merge_summaries(every: Sequence[Summary]) -> Summary:
         cells=reduce(ClassBinSums.__add__, cells) if cells else None,
         sample=keep_first_points(np.concatenate(points)) if points else None,
         suspects=tuple(sorted(suspects)[:MAX_SUSPECTS]),
-        slices=slices,
+        slices=_merge_slices([s.slices for s in every], compact),
+        positive_slices=_merge_slices([s.positive_slices for s in every], compact),
         compact=compact,
         labels=merge_label_sums(labels) if labels else None,
         images=merge_image_sums(images) if images else None,
@@ -514,6 +515,19 @@ def merge_summaries(every: Sequence[Summary]) -> Summary:
 def _merge_tallies(tallies: Sequence[Tally], name: str, compact: bool) -> Tally:
     whole = merge_tallies(tallies)
     return _compact(whole, name) if compact else whole
+
+
+def _merge_slices(every: Sequence[SliceTallies], compact: bool) -> SliceTallies:
+    out: SliceTallies = {}
+    for column in every[0]:
+        by_value: dict[str, list[Tally]] = {}
+        for slices in every:
+            for value, t in slices[column].items():
+                by_value.setdefault(value, []).append(t)
+        out[column] = {
+            value: _merge_tallies(ts, "the score", compact) for value, ts in by_value.items()
+        }
+    return out
 
 
 def _merge_positive(tallies: Sequence[Tally], compact: bool) -> Tally | None:

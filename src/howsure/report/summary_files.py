@@ -29,7 +29,7 @@ from howsure.predictions.images import Images
 from howsure.report.label_sections import LabelSums
 from howsure.report.masks import ImageSums
 from howsure.report.samples import Shape
-from howsure.report.summary import Summary, SuspectSample
+from howsure.report.summary import SliceTallies, Summary, SuspectSample
 from howsure.report.sums import ClassSums, Moments
 from howsure.tallies.building import from_columns, to_columns
 from howsure.tallies.tally import Tally
@@ -92,7 +92,9 @@ def load_summary(file: str | PathLike[str] | IO[bytes]) -> Summary:
         for t in s.tallies.values():
             if t.n != s.n and not t.weighted:
                 raise ValueError("counts that do not sum up")
-        parts = [*s.tallies.values(), *(t for by in s.slices.values() for t in by.values())]
+        parts = [*s.tallies.values()]
+        for by_value in (*s.slices.values(), *s.positive_slices.values()):
+            parts += by_value.values()
         for t in (*parts, s.uncertainty, s.positive):
             if t is not None:
                 _check_rows(t)
@@ -136,6 +138,8 @@ def split_summary(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:
     for column, values in s.slices.items():
         for name, t in values.items():
             tallies[f"slice.{len(slices)}"] = t
+            if s.positive is not None:
+                tallies[f"positive_slice.{len(slices)}"] = s.positive_slices[column][name]
             slices.append([column, name])
     if s.classes is not None:
         arrays |= {f"classes.{name}": getattr(s.classes, name) for name in CLASS_COLUMNS}
@@ -182,9 +186,14 @@ def join_summary(plain: dict[str, Any], file: Mapping[str, Array]) -> Summary:
     for name, flags in plain["tallies"].items():
         columns = _pick(file, f"tally.{name}.")
         tallies[name] = from_columns(columns, flags["approximate"], weighted=flags["weighted"])
-    slices: dict[str, dict[str, Tally]] = {column: {} for column in plain["columns"]}
+    slices: SliceTallies = {column: {} for column in plain["columns"]}
+    positive_slices: SliceTallies = {}
+    if positive is not None:
+        positive_slices = {column: {} for column in plain["columns"]}
     for i, (column, name) in enumerate(plain["slices"]):
         slices[column][name] = tallies[f"slice.{i}"]
+        if positive is not None:
+            positive_slices[column][name] = tallies[f"positive_slice.{i}"]
     classes = cells = label_sums = image_sums = None
     if "classes.keys" in file:
         classes = ClassSums(**{name: file[f"classes.{name}"] for name in CLASS_COLUMNS})
@@ -233,6 +242,7 @@ def join_summary(plain: dict[str, Any], file: Mapping[str, Array]) -> Summary:
         sample=file.get("sample"),
         suspects=tuple(SuspectSample(*s) for s in plain["suspects"]),
         slices=slices,
+        positive_slices=positive_slices,
         compact=plain["compact"],
         labels=label_sums,
         images=image_sums,

@@ -12,6 +12,7 @@ _WHERE = {
     "calibration_test": "calibration_testing",
     "each_interval": "intervals",
     "interval": "intervals",
+    "net_benefit_difference": "intervals",
     "paired_difference": "intervals",
 }
 
@@ -21,12 +22,19 @@ __all__ = [
     "calibration_test",
     "each_interval",
     "interval",
+    "net_benefit_difference",
     "paired_difference",
 ]
 
 if TYPE_CHECKING:
     from howsure.uncertainty.calibration_testing import CalibrationTest, calibration_test
-    from howsure.uncertainty.intervals import Interval, each_interval, interval, paired_difference
+    from howsure.uncertainty.intervals import (
+        Interval,
+        each_interval,
+        interval,
+        net_benefit_difference,
+        paired_difference,
+    )
 else:
 
     def __getattr__(name: str) -> Any:

@@ -160,15 +160,27 @@ def compute_net_benefit_limits(
         if limits is None or limits.why is not None:
             return refuse_limits("the shares of true and false positives have no limits")
         shares.append((value, limits.low, limits.high))
-    (a, a_low, a_high), (b, b_low, b_high) = shares
-    odds = threshold / (1 - threshold)
+    a, b = shares[0][0], shares[1][0]
     rho = 0.0
     if 0 < a < 1 and 0 < b < 1:
         rho = -sqrt(a * b / ((1 - a) * (1 - b)))
-    value = a - odds * b
-    below, above = a - a_low, odds * (b_high - b)
+    return combine_benefit_limits(shares[0], shares[1], odds=threshold / (1 - threshold), rho=rho)
+
+
+def combine_benefit_limits(
+    gain: tuple[float, float, float], harm: tuple[float, float, float], *, odds: float, rho: float
+) -> Interval:
+    """Limits of gain − odds · harm, each given as (value, low, high), with their correlation. Zou &
+    Donner 2008.
+
+    >>> limits = combine_benefit_limits((0.5, 0.2, 0.8), (0.5, 0.1, 0.9), odds=1.0, rho=0.0)
+    >>> round(limits.low, 3), round(limits.high, 3)
+    (-0.5, 0.5)
+    """
+    value = gain[0] - odds * harm[0]
+    below, above = gain[0] - gain[1], odds * (harm[2] - harm[0])
     low = value - sqrt(max(0.0, below**2 + above**2 - 2 * rho * below * above))
-    below, above = a_high - a, odds * (b - b_low)
+    below, above = gain[2] - gain[0], odds * (harm[0] - harm[1])
     high = value + sqrt(max(0.0, below**2 + above**2 - 2 * rho * below * above))
     return Interval(low=low, high=high)
 

@@ -310,6 +310,12 @@ def _build_further_tables(data: ComparisonData) -> list[TextTable]:
         )
     slice_numbers = ["accuracy ↑", "limits", "AURC ↓", "confidence − accuracy", ""]
 
+    benefits = TableRows()
+    for b in data.get("net_benefit", []):
+        number = b["difference"]
+        cells = format_difference("", number)
+        benefits.append([f"{b['a']} − {b['b']}", format_level(b["threshold"]), *cells])
+
     models = [row["name"] for row in data["models"]]
     classes = TableRows()
     for c in data["classes"]:
@@ -317,6 +323,13 @@ def _build_further_tables(data: ComparisonData) -> list[TextTable]:
         classes.append([c["name"], f"{c['count']:,}", *recalls])
 
     return [
+        TextTable(
+            title="Net benefit",
+            head=["models", "threshold", "difference", "interval"],
+            rows=benefits,
+            note="Called positive from the threshold on; the difference is per case (paired; not "
+            "corrected for multiple comparisons).",
+        ),
         TextTable(
             title=f"What does it cost ({what})?",
             head=["model", what, *(format_heading(name, "lower") for name in priced), "beaten by"],

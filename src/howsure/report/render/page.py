@@ -247,7 +247,12 @@ def _build_parts(report: ReportData) -> dict[str, object]:
         "limits_note": explain_limits(report["metrics"]),
         "heat_table": pictures.build_heat_table(confusion),
         "confusion_tables": _drop_none([sections.build_confusions_table(confusion)]),
-        "slice_tables": _drop_none([sections.build_slices_table(report.get("slices"))]),
+        "slice_tables": _drop_none(
+            [
+                sections.build_slices_table(report.get("slices")),
+                sections.build_positive_slices_table(report.get("slices"), report["binary"]),
+            ]
+        ),
         "label_tables": build_label_tables(report),
         "image_tables": build_image_tables(report),
         "overlays": overlays,

@@ -28,6 +28,7 @@ from howsure.report.render.sections import (
     build_confusions_table,
     build_metrics_table,
     build_positive_class_table,
+    build_positive_slices_table,
     build_scores_table,
     build_slices_table,
 )
@@ -87,6 +88,7 @@ def build_report_sheet(report: ReportData, *, full: bool = False, page: bool = F
         build_positive_class_table(report["binary"]),
         build_calls_table(report["binary"]),
         build_slices_table(report.get("slices")),
+        build_positive_slices_table(report.get("slices"), report["binary"]),
     ]
     if full:
         tables += [

@@ -65,6 +65,12 @@ POSITIVE_NUMBERS = {
     "brier": "Brier of this probability",
     "ece": "ECE of the positive class",
 }
+CURVE_DISTANCES = {
+    "ici": "ICI, mean distance of the calibration curve",
+    "e50": "E50, its median",
+    "e90": "E90, its 90 % quantile",
+    "emax": "Emax, its maximum",
+}
 CALLS_NOTE = (
     "Called positive where the probability reaches the threshold. Net benefit: true positives per case, minus false "
     "positives weighed by the odds of the threshold; treating none has 0 (Vickers & Elkin 2006)."
@@ -170,6 +176,17 @@ def build_positive_class_table(binary: Binary | None) -> TextTable | None:
         ("calibration intercept (0 is perfect)", intercept),
     ):
         rows.append([title, *format_estimate(entry)])
+    distance = binary.get("distance")
+    if distance is not None and distance["ici"] is not None:
+        floor = distance.get("floor", {})
+        for name, title in CURVE_DISTANCES.items():
+            chance = ""
+            if floor.get(name) is not None:
+                chance = f"{format_number(floor[name], 3)} would be chance"
+            rows.append([title, format_number(distance.get(name)), chance])
+    z = binary.get("spiegelhalter_z")
+    if z is not None:
+        rows.append(["Spiegelhalter's z (0 is perfect)", format_number(z), ""])
     for part in ("reliability", "resolution", "uncertainty", "within"):
         rows.append([f"Brier, {part}", format_number(binary["brier_decomposition"][part]), ""])
     return TextTable(
@@ -191,13 +208,17 @@ def build_calls_table(binary: Binary | None) -> TextTable | None:
         for name in ("sensitivity", "specificity", "ppv", "npv"):
             row += format_share(call[name], 1)
             shares.append(call[name])
-        rows.append([*row, format_number(call["net_benefit"]), format_number(call["treat_all"])])
+        benefit: Number = {"value": call["net_benefit"]}
+        if "net_benefit_limits" in call:
+            benefit["low"], benefit["high"] = call["net_benefit_limits"]
+        row += format_estimate(benefit)
+        rows.append([*row, format_number(call["treat_all"])])
     head = ["threshold", "called"]
     for name in ("sensitivity", "specificity", "PPV", "NPV"):
         head += [name, "interval"]
     return TextTable(
         title=f"Who is called {name_class(binary['positive_class'])}?",
-        head=[*head, "net benefit", "of treating all"],
+        head=[*head, "net benefit", "interval", "of treating all"],
         rows=rows,
         note=f"{CALLS_NOTE} {explain_missing(shares)}".strip(),
     )
@@ -234,6 +255,42 @@ def build_slices_table(slices: Slices | None) -> TextTable | None:
     )
     title = f"Slices by {', '.join(slices['columns'])}"
     return TextTable(title=title, head=[*head, ""], rows=rows, note=note.strip())
+
+
+def build_positive_slices_table(slices: Slices | None, binary: Binary | None) -> TextTable | None:
+    """The probability of the positive class, slice by slice."""
+    if slices is None or binary is None:
+        return None
+    rows = TableRows()
+    entries: list[Number] = []
+    for s in slices["rows"]:
+        positive = s.get("positive")
+        if positive is None:
+            continue
+        row = [f"{s['column']}: {s['value']}", f"{s['n']:,}", f"{positive['cases']:,}"]
+        numbers = [
+            positive["class_auroc"],
+            positive["observed_expected"],
+            positive["calibration_in_the_large"],
+        ]
+        for entry in numbers:
+            row += format_estimate(entry)
+        rows.append([*row, *format_share(positive["sensitivity"], 1)])
+        entries += [*numbers, positive["sensitivity"]]
+    if not rows:
+        return None
+    name = name_class(binary["positive_class"])
+    head = ["slice", "samples", "positive"]
+    for number in ("AUC", "observed / expected", "in the large", "sensitivity"):
+        head += [number, "interval"]
+    note = (
+        f"Intervals hold for all slices together, each number by itself. In the large: calibration in "
+        f"the large. Sensitivity: cases of {name} with a probability of at least 50 %. "
+        f"{explain_missing(entries)}"
+    )
+    return TextTable(
+        title=f"The probability of {name}, slice by slice", head=head, rows=rows, note=note.strip()
+    )
 
 
 def build_classes_table(classes: Sequence[ClassRow]) -> TextTable | None:
