@@ -168,3 +168,126 @@ def test_the_probability_stands_beside_the_field(howsure: Callable, logs: Path) 
     plan = json.loads(howsure("threshold", "old.jsonl", *args).out)
     least = plan["asked"]["probability"]["team"]
     assert plan["threshold"] == pytest.approx((3 * least - 1) / 2, abs=0.011)
+
+
+LABELS = ["--labels", "old.csv"]
+
+
+def test_models_in_one_file_are_compared_for_each_question(howsure: Callable, logs: Path) -> None:
+    write_log(logs, "a", seed=0)
+    records = [json.loads(line) for line in (logs / "a.jsonl").read_text().splitlines()]
+    other = []
+    for record in records:
+        # The second arm is unsure of what it answers, and turns one question around.
+        late = {"type": "noul", "noul": round(1 - record["answers"]["late"]["noul"], 2)}
+        other.append({**record, "answers": {**record["answers"], "late": late}})
+    with (logs / "both.jsonl").open("w") as file:
+        for arm, lines in (("A", records), ("B", other)):
+            file.writelines(json.dumps({"arm": arm, **line}) + "\n" for line in lines)
+    ran = howsure("evaluate", "both.jsonl", "--labels", "a.csv")
+    assert ran.code == 2
+    assert "say which: --where arm=A; howsure compare compares them" in ran.err
+    ran = howsure("compare", "both.jsonl", "--labels", "a.csv", "--json", "--html", "both.html")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)["questions"]
+    assert [model["name"] for model in found["late"]["models"]] == ["A", "B"]
+    assert found["late"]["n"] == 1200
+    assert found["team"]["pairs"][0]["aurc"]["value"] == 0  # the same answers
+    assert (logs / "both.html").read_text().count("<iframe") == 3
+    one = howsure("compare", "old.jsonl", *LABELS)
+    assert one.code == 2
+    assert "one FILE is given" in one.err
+
+
+def test_rows_of_several_models_are_a_problem_and_compared(howsure: Callable, logs: Path) -> None:
+    rows = [["item_id", "arm", "confidence", "correct"]]
+    rng = np.random.default_rng(0)
+    for i in range(60):
+        for arm in ("x", "y"):
+            rows.append([str(i), arm, f"{rng.random():.2f}", str(int(rng.random() < 0.8))])
+    csv.writer((logs / "arms.csv").open("w", newline="")).writerows(rows)
+    ran = howsure("doctor", "arms.csv")
+    assert ran.code == 2
+    assert "2 values of 'arm' (x, y)" in " ".join(ran.out.split())
+    assert howsure("doctor", "arms.csv", "--where", "arm=x").code == 0
+    ran = howsure("compare", "arms.csv", "--json")
+    assert sorted(model["name"] for model in json.loads(ran.out)["models"]) == ["x", "y"]
+
+
+def test_calibrate_has_a_row_for_each_question(howsure: Callable, logs: Path) -> None:
+    args = [
+        "calibrate",
+        "--fit",
+        "old.jsonl",
+        "--on",
+        "old.jsonl",
+        *LABELS,
+        "--method",
+        "temperature",
+    ]
+    ran = howsure(*args, "--json")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)["questions"]
+    assert {name: one["method"] for name, one in found.items()} == {
+        "late": "temperature",
+        "team": "temperature",
+        "kind": "temperature",
+    }
+    ran = howsure(*args, "-o", "calibrator.json")
+    assert ran.code == 2
+    assert "about one: say --question" in ran.err
+    assert howsure(*args, "-o", "calibrator.json", "--question", "team").code == 0
+
+
+def test_monitor_needs_no_labels_of_new_answers(howsure: Callable, logs: Path) -> None:
+    howsure("threshold", "old.jsonl", *LABELS, "--risk", "0.05", "-o", "policy.json")
+    ran = howsure("monitor", "old.jsonl", "new.jsonl", *LABELS, "--policy", "policy.json", "--json")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)["questions"]
+    policy = json.loads((logs / "policy.json").read_text())["value"]
+    own = dict(zip(policy["keys"], policy["thresholds"], strict=True))
+    assert {name: one["threshold"] for name, one in found.items()} == own
+    drift = {d["column"]: d["drifted"] for d in found["team"]["months"][0]["drift"]}
+    assert drift["score"] is False
+    # The alias answers from another model: all is said of the score, and the name where it changed.
+    lines = [json.loads(line) for line in (logs / "new.jsonl").read_text().splitlines()]
+    with (logs / "moved.jsonl").open("w") as file:
+        for line in lines:
+            line["answers"]["team"]["confidence"] = round(
+                line["answers"]["team"]["confidence"] / 2, 2
+            )
+            file.write(json.dumps({**line, "model": "m-2"}) + "\n")
+    ran = howsure("monitor", "old.jsonl", "moved.jsonl", *LABELS, "--max-drop", "0.05", "--json")
+    found = json.loads(ran.out)["questions"]
+    drift = {d["column"]: d["drifted"] for d in found["team"]["months"][0]["drift"]}
+    assert drift["score"] is True
+    assert ran.err.count("the model is 'm-2', the reference is of 'm-1'") == 1
+
+
+def test_shares_of_people_are_evaluated_as_grades(howsure: Callable, logs: Path) -> None:
+    with (logs / "soft.jsonl").open("w") as file:
+        for i in range(200):
+            share = {"a": 0.3, "b": 0.7} if i % 2 else {"a": 0.6, "b": 0.4}
+            body = {"choice": "a", "probs": {"a": 0.9, "b": 0.1}, "human": share}
+            file.write(json.dumps({"id": i, **body}) + "\n")
+    ran = howsure("evaluate", "soft.jsonl")
+    assert ran.code == 0, ran.err
+    assert "mean grade of 45.0 %" in " ".join(ran.out.split())
+    assert "it is overconfident" in " ".join(ran.out.split())
+    for command in (
+        ["compare", "soft.jsonl"],
+        ["threshold", "soft.jsonl", "--case", "record", "--risk", "0.5"],
+    ):
+        ran = howsure(*command)
+        assert ran.code == 2
+        assert "graded" in ran.err
+
+
+def test_ids_of_any_name_are_joined(howsure: Callable, logs: Path) -> None:
+    lines = [json.loads(line) for line in (logs / "old.jsonl").read_text().splitlines()]
+    with (logs / "named.jsonl").open("w") as file:
+        for line in lines:
+            file.write(json.dumps({"ticket": line["id"], "answers": line["answers"]}) + "\n")
+    ran = howsure("evaluate", "named.jsonl", *LABELS, "--join", "ticket=id", "--json")
+    assert json.loads(ran.out)["questions"]["late"]["n"] == 1200
+    assert howsure("evaluate", "old.jsonl", *LABELS, "--name", "ids=id").code == 0

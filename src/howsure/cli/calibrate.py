@@ -30,6 +30,12 @@ from howsure.cli.common import (
     write_targets,
 )
 from howsure.cli.input_output import InputPath, OutputPath
+from howsure.cli.questions import (
+    collect_questions,
+    list_questions,
+    read_right_or_wrong,
+    show_questions,
+)
 
 if TYPE_CHECKING:
     from howsure.calibrators import Identity
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
     from howsure.predictions.read_options import ReadOptions
     from howsure.report.calibration_report import CalibrationReport
     from howsure.report.report import Report
+    from howsure.report.report_types import CalibrationData
 
 CALIBRATION_METHODS = [
     "all",
@@ -148,6 +155,7 @@ def command(
       howsure evaluate test.npz --calibrator calibrator.json
     """
     from howsure.report.calibration_report import calibration_report, opinion_report
+    from howsure.report.question_reports import CALIBRATE_HEAD, build_calibration_row
 
     # What cannot be written is refused before anything is fitted.
     if html:
@@ -165,6 +173,32 @@ def command(
             "say what to judge on: --on TEST, or --on-split test for another split of the same file."
         )
     test_files = on or fit
+    questions = list_questions(fit, options) or []
+    if len(questions) > 1 and not others:
+        # Each question has classes of its own, so what is written is about one of them.
+        if out or html or has_figures():
+            raise InputError(
+                f"{Path(fit[0]).name} asks {len(questions)} questions; a calibrator and its page are "
+                "about one: say --question."
+            )
+        results: dict[str, CalibrationData] = {}
+        for name in questions:
+            own = replace(options, question=name)
+            after = read_right_or_wrong(test_files, replace(own, split=on_split), "calibrate")
+            with show_spinner(f"fitting {name}"):
+                result = calibration_report(
+                    read_files(fit, own), after, method, folds=folds, level=level, seed=seed
+                )
+            results[name] = result.to_dict()
+        reports = collect_questions(
+            fit,
+            results,
+            head=CALIBRATE_HEAD,
+            build_row=build_calibration_row,
+            say_of=lambda data: data.get("lead", []),
+        )
+        show_questions(reports, as_json=as_json, targets=[], quiet=quiet)
+        return
     test_options = replace(options, split=on_split)
     val = read_files(fit, options)
     try:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from howsure._core.checks import InputError
+from howsure._core.frozen import frozen
 from howsure.cli.common import (
     FILES,
     ReadingCommand,
@@ -25,10 +27,18 @@ from howsure.cli.common import (
     write_targets,
 )
 from howsure.cli.input_output import InputPath
+from howsure.cli.questions import (
+    collect_questions,
+    list_questions,
+    read_right_or_wrong,
+    show_questions,
+)
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
     from howsure.predictions.read_options import ReadOptions
+    from howsure.report.comparing import Comparison
+    from howsure.report.question_reports import QuestionReports
 
 
 @click.command(cls=ReadingCommand)
@@ -99,46 +109,49 @@ def command(
       howsure compare a.csv b.csv --by hospital --html comparison.html
       howsure compare a.npz b.npz --cost a=1.2e6 --cost b=25e6 --cost-name parameters
       howsure compare answers.csv            every confidence of a log of language-model answers
+      howsure compare log.jsonl --labels truth.csv     models, runs or variants in one file
     """
     from howsure.formats.contents import group_files
     from howsure.report.comparing import compare
 
     files = list(group_files(files))
     targets = list_targets(out, html)
-    score = scores[0] if scores else None
-    confidences = find_log_confidences(files, scores, options)
-    if confidences:
-        kinds = [f"{name} is {kind}" for name, kind in confidences.items()]
-        note(f"howsure: {', '.join(kinds)}", quiet)
-        models = read_each_confidence(files[0], list(confidences), options)
-        # Answers without one of the confidences are left out of the comparison.
-        score, common = None, True
-    elif len(files) == 1:
-        if len(scores) < 2:
-            raise InputError(
-                "one FILE is given; give a second one, or several --score to compare scores of this one."
-            )
-        # One model under several names, each with a score of its own.
-        preds = read_files(files, options)
-        models = {name: (preds, name) for name in scores}
-    else:
-        models = {name_model(path, files): read_files([path], options) for path in files}
     cost = {model: parse_cost(text) for model, text in split_pairs(costs, "--cost")}
     shifted = read_sets(shifts, "--shift", options)
     outside = read_sets(outsides, "--outside", options, labelled=False)
-    with show_spinner("comparing"):
-        comparison = compare(
-            models,
-            score=score,
-            by=read_slice_column(files[0], by, options),
-            cost=cost or None,
-            cost_name=cost_name,
-            shifted=shifted or None,
-            outside=outside or None,
-            common=common,
-            level=level,
-            seed=seed,
-            command=get_command_line(),
+
+    def compare_models(chosen: ReadOptions) -> Comparison | None:
+        """What is read with these options; None where there is only one model."""
+        found = read_models(files, scores, chosen, quiet)
+        if found is None:
+            return None
+        with show_spinner("comparing"):
+            return compare(
+                found.models,
+                score=found.score,
+                by=read_slice_column(files[0], by, chosen),
+                cost=cost or None,
+                cost_name=cost_name,
+                shifted=shifted or None,
+                outside=outside or None,
+                common=common or found.common,
+                level=level,
+                seed=seed,
+                command=get_command_line(),
+            )
+
+    questions = list_questions(files, options) or []
+    if len(questions) > 1:
+        found = {name: compare_models(replace(options, question=name)) for name in questions}
+        results = {name: one for name, one in found.items() if one is not None}
+        if results:
+            reports = collect_comparisons(files, results)
+            show_questions(reports, as_json=as_json, targets=targets, quiet=quiet)
+            return
+    comparison = compare_models(options)
+    if comparison is None:
+        raise InputError(
+            "one FILE is given; give a second one, or several --score to compare scores of this one."
         )
     write_targets(comparison, targets, quiet)
     if as_json:
@@ -149,16 +162,77 @@ def command(
         say(build_comparison_sheet(comparison.data))
 
 
+@frozen(eq=False)
+class ComparedInputs:
+    """The models by name, the score to look at, and whether only ids that all share count."""
+
+    models: dict[str, Any]
+    score: str | None
+    common: bool = False
+
+
+def read_models(
+    files: Sequence[str], scores: Sequence[str], options: ReadOptions, quiet: bool
+) -> ComparedInputs | None:
+    """One model of each file; of one file its arms, its confidences or its scores. None where there
+    is nothing to compare with.
+    """
+    from howsure.formats.contents import SeveralArms
+
+    score = scores[0] if scores else None
+    if len(files) > 1:
+        models = {
+            name_model(path, files): read_right_or_wrong([path], options, "compare")
+            for path in files
+        }
+        return ComparedInputs(models, score)
+    try:
+        confidences = find_log_confidences(files, scores, options)
+        if confidences:
+            kinds = [f"{name} is {kind}" for name, kind in confidences.items()]
+            note(f"howsure: {', '.join(kinds)}", quiet)
+            models = read_each_confidence(files[0], list(confidences), options)
+            # Answers without one of the confidences are left out of the comparison.
+            return ComparedInputs(models, None, common=True)
+        preds = read_right_or_wrong(files, options, "compare")
+    except SeveralArms as several:
+        # Several models, runs or variants that answered the same questions.
+        models = {
+            arm: read_right_or_wrong(files, several.choose(options, arm), "compare")
+            for arm in several.values
+        }
+        return ComparedInputs(models, score)
+    if len(scores) < 2:
+        return None
+    # One model under several names, each with a score of its own.
+    return ComparedInputs({name: (preds, name) for name in scores}, score)
+
+
+def collect_comparisons(files: Sequence[str], results: Mapping[str, Comparison]) -> QuestionReports:
+    """The comparison of each question of a decision model's log."""
+    from howsure.report.question_reports import COMPARE_HEAD, build_comparison_row
+    from howsure.report.render.comparison_page import build_comparison_sheet
+
+    return collect_questions(
+        files,
+        {name: one.data for name, one in results.items()},
+        head=COMPARE_HEAD,
+        build_row=build_comparison_row,
+        say_of=lambda data: [(sheet := build_comparison_sheet(data)).headline, *sheet.sentences],
+        pages={name: one.to_html for name, one in results.items()},
+    )
+
+
 def find_log_confidences(
     files: Sequence[str], scores: Sequence[str], options: ReadOptions
 ) -> dict[str, str]:
     """The confidences of a log to compare, by name with their kind: those asked for, or all; none
-    where there is one.
+    where there is one. A decision model has one for each question.
     """
-    from howsure.formats.logs import is_log, read_log
+    from howsure.formats.logs import is_decision_log, is_log, read_log
 
     path, tool = Path(files[0]), options.format
-    if len(files) > 1 or not is_log(path, tool):
+    if is_decision_log(path, tool) or not is_log(path, tool):
         return {}
     log = read_log(path, tool=tool, metric=options.get_column("correct"))
     kinds = {confidence.name: str(confidence.kind) for confidence in log.confidences}

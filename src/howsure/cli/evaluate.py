@@ -42,7 +42,12 @@ from howsure.cli.common import (
 )
 from howsure.cli.input_output import InputPath, OutputPath
 from howsure.cli.main import INTERRUPTED
-from howsure.cli.questions import collect_reports, list_questions, show_questions
+from howsure.cli.questions import (
+    collect_reports,
+    evaluate_grades,
+    list_questions,
+    show_questions,
+)
 
 if TYPE_CHECKING:
     from howsure._core.checks import Bools
@@ -258,6 +263,10 @@ def command(
     if at:
         asked["thresholds"] = at
     questions = list_questions(files, options) or []
+    graded = evaluate_grades(files, questions, options, level=level, seed=seed)
+    if graded is not None:
+        show_questions(graded, as_json=as_json, targets=targets, quiet=quiet)
+        return
     if len(questions) > 1:
         results: dict[str, Report] = {}
         for name in questions:

@@ -13,22 +13,34 @@ import numpy as np
 from howsure._core.checks import Array, Bools, InputError
 from howsure._core.frozen import frozen
 from howsure.cli.common import (
+    LABELS,
     ReadingCommand,
     add_output_options,
     add_reading_options,
     get_command_line,
+    is_quiet,
     list_targets,
     read_files,
     say,
     show_spinner,
+    tell_once,
     write_targets,
 )
 from howsure.cli.input_output import InputPath
-from howsure.cli.questions import load_fixed_policy
+from howsure.cli.questions import (
+    collect_questions,
+    list_questions,
+    load_fixed_policy,
+    read_right_or_wrong,
+    show_questions,
+)
 
 if TYPE_CHECKING:
+    from howsure.policies.policy import Policy
     from howsure.predictions import Predictions, Unanswered
     from howsure.predictions.read_options import ReadOptions
+    from howsure.report.monitoring import Monitor
+    from howsure.report.question_reports import QuestionReports
 
 NO_ANSWER_WORDS = ("unparseable", "refused", "missing")
 
@@ -40,7 +52,9 @@ NO_ANSWER_WORDS = ("unparseable", "refused", "missing")
     "--policy", type=InputPath(exists=True, dir_okay=False), help="What would this policy accept?"
 )
 @click.option(
-    "--labels", type=InputPath(), help="Labels that have come since: a file with ids and labels."
+    "--labels",
+    type=InputPath(),
+    help="Labels that have come since: a file with ids and labels; of a decision log those of REFERENCE.",
 )
 @click.option(
     "--join",
@@ -104,6 +118,30 @@ def command(
     from howsure.report.monitoring import monitor
 
     targets = list_targets(out, html, tables=False)
+    questions = list_questions([reference], options)
+    if questions is not None:
+        if by or month or chunk:
+            raise InputError("--by, --month and --chunk are not for decision logs; use --where.")
+        results: dict[str, Monitor] = {}
+        for name in questions:
+            past, months = read_question(
+                reference, files, replace(options, question=name), labels=labels, join=join
+            )
+            with show_spinner(f"comparing {name}"):
+                results[name] = monitor(
+                    past,
+                    months,
+                    policy=choose_question(policy, name),
+                    max_drop=max_drop,
+                    level=level,
+                    drift_level=drift_level / len(questions),
+                    seed=seed,
+                    files={"reference": [reference]},
+                    command=get_command_line(),
+                )
+        reports = collect_monitors([reference, *files], results)
+        show_questions(reports, as_json=as_json, targets=targets, quiet=quiet)
+        return 0 if all(one.passed for one in results.values()) else 1
     past = read_files([reference], options, labelled=False)
     ids, new_options = join.partition("=")[0].strip(), options
     if labels is not None and ids != "id" and "ids" not in options.names:
@@ -140,6 +178,62 @@ def command(
 
         say(build_monitor_sheet(result.data))
     return 0 if result.passed else 1
+
+
+def read_question(
+    reference: str, files: Sequence[str], options: ReadOptions, *, labels: str | None, join: str
+) -> tuple[Predictions, dict[str, Predictions]]:
+    """The answers to one question: of the reference with its labels, of new logs without. What is
+    not as it was is said.
+    """
+    from howsure.predictions.read_options import UNLABELLED_PARTS
+
+    meta = click.get_current_context().meta
+    # The field that a gateway compares is in every log; probabilities may be left out.
+    options = replace(options, kind="confidence", attributes=("question",))
+    if labels is not None:
+        meta[LABELS] = (labels, join)
+    past = read_right_or_wrong([reference], options, "monitor")
+    meta.pop(LABELS, None)
+    months: dict[str, Predictions] = {}
+    for path in files:
+        new = read_files([path], replace(options, beside=UNLABELLED_PARTS), labelled=False)
+        months[Path(path).stem] = new
+        before = None if past.receipt is None else past.receipt.asked
+        now = None if new.receipt is None else new.receipt.asked
+        if before is not None and now is not None:
+            for change in before.list_changes(now, "the reference is of"):
+                tell_once(f"howsure: {Path(path).name}: {change}", is_quiet())
+    return past, months
+
+
+def choose_question(path: str | None, name: str) -> Policy | None:
+    """The threshold that a saved policy has for one question."""
+    if path is None:
+        return None
+    policy = load_fixed_policy(path)
+    if policy.score == "case":
+        raise InputError(f"{path} decides whole cases; a question has no threshold in it.")
+    own = dict(zip(policy.keys, policy.thresholds, strict=True))
+    if policy.by not in (None, "question"):
+        raise InputError(f"{path} has thresholds by {policy.by}; those by question are monitored.")
+    threshold = own.get(name, policy.threshold)
+    return replace(policy, threshold=threshold, by=None, keys=(), thresholds=(), guarantees=())
+
+
+def collect_monitors(files: Sequence[str], results: Mapping[str, Monitor]) -> QuestionReports:
+    """What was found out about each question of a decision model's log."""
+    from howsure.report.question_reports import MONITOR_HEAD, build_monitor_row
+    from howsure.report.render.monitor_page import build_monitor_sheet
+
+    return collect_questions(
+        files,
+        {name: one.data for name, one in results.items()},
+        head=MONITOR_HEAD,
+        build_row=build_monitor_row,
+        say_of=lambda data: build_monitor_sheet(data).sentences,
+        pages={name: one.to_html for name, one in results.items()},
+    )
 
 
 @frozen(eq=False)

@@ -4,11 +4,11 @@ through them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from howsure.policies.policy import Policy
     from howsure.predictions import Predictions
     from howsure.predictions.read_options import ReadOptions
-    from howsure.report.question_reports import QuestionReports
+    from howsure.report.question_reports import GradedData, QuestionReports
     from howsure.report.report import Report
 
+T = TypeVar("T")
 LOG_SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv")
 
 
@@ -107,20 +108,75 @@ def show_questions(
         say(reports.sheet())
 
 
+def collect_questions(
+    files: Sequence[str],
+    data: Mapping[str, T],
+    head: Sequence[str],
+    build_row: Callable[[T], list[str]],
+    say_of: Callable[[T], Sequence[str]],
+    pages: Mapping[str, Callable[[], str]] | None = None,
+) -> QuestionReports:
+    """What a command found out about each question: a row of the table, and what to say of it."""
+    from howsure.report.question_reports import QuestionReports
+
+    many = "1 question" if len(data) == 1 else f"{len(data)} questions"
+    sentences: dict[str, list[str]] = {}
+    for name, found in data.items():
+        sentences[name] = [sentence for sentence in say_of(found) if sentence]
+    return QuestionReports(
+        title=f"{', '.join(Path(f).name for f in files)}: {many}",
+        data=data,
+        head=head,
+        rows={name: build_row(found) for name, found in data.items()},
+        sentences=sentences,
+        pages=pages or {},
+    )
+
+
 def collect_reports(files: Sequence[str], results: dict[str, Report]) -> QuestionReports:
     """The reports of `evaluate` on each question."""
-    from howsure.report.question_reports import EVALUATE_HEAD, QuestionReports, build_report_row
+    from howsure.report.question_reports import EVALUATE_HEAD, build_report_row
 
-    sentences: dict[str, list[str]] = {}
-    for name, report in results.items():
-        sentences[name] = [*report.data["verdict"]]
-    return QuestionReports(
-        title=f"{', '.join(Path(f).name for f in files)}: {len(results)} questions",
-        data={name: report.data for name, report in results.items()},
+    return collect_questions(
+        files,
+        {name: report.data for name, report in results.items()},
         head=EVALUATE_HEAD,
-        rows={name: build_report_row(report.data) for name, report in results.items()},
-        sentences=sentences,
+        build_row=build_report_row,
+        say_of=lambda data: data["verdict"],
         pages={name: report.to_html for name, report in results.items()},
+    )
+
+
+def read_right_or_wrong(files: Sequence[str], options: ReadOptions, what: str) -> Predictions:
+    """Labelled predictions; refused where answers are graded."""
+    preds = read_files(files, options)
+    if preds.graded:
+        got = "has graded answers, as by shares of people"
+        need = f"{what} counts right and wrong"
+        raise InputError(Path(files[0]).name, got=got, need=need, hint="give one label for each")
+    return preds
+
+
+def evaluate_grades(
+    files: Sequence[str], questions: Sequence[str], options: ReadOptions, *, level: float, seed: int
+) -> QuestionReports | None:
+    """What is known of graded answers, such as by shares of people; None where answers are right or
+    wrong.
+    """
+    data: dict[str, GradedData] = {}
+    for name in questions:
+        preds = read_files(files, replace(options, question=name))
+        if not preds.graded:
+            return None
+        from howsure.report.question_reports import measure_grades
+
+        data[name] = measure_grades(preds, level, seed)
+    if not data:
+        return None
+    from howsure.report.question_reports import GRADED_HEAD, build_graded_row, describe_grades
+
+    return collect_questions(
+        files, data, head=GRADED_HEAD, build_row=build_graded_row, say_of=describe_grades
     )
 
 

@@ -211,6 +211,10 @@ def command(
     # A calibrator may need columns of its own, such as a second opinion.
     options = replace(options, attributes=(*columns, *getattr(fitted, "columns", ())))
     preds = read_files(files, options)
+    if case is not None and preds.graded:
+        raise InputError(
+            "--case counts right and wrong answers, and these are graded; leave it out."
+        )
     test: Predictions | None = None
     if on is not None or on_split is not None:
         test = read_files([on] if on else files, replace(options, split=on_split))

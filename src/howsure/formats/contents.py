@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
 
 from howsure._core.checks import Array, InputError, Ints, need
 from howsure._core.frozen import frozen
-from howsure.predictions.read_options import Asked
+from howsure.predictions.read_options import Asked, ReadOptions
 
 Cells: TypeAlias = Sequence[Any]  # the values of a text column, not yet numbers
 # Columns that tell apart who answered the same records, and columns that name a record.
@@ -163,6 +163,32 @@ def select_where(contents: Contents, where: Mapping[str, str]) -> Contents | Non
     return replace(contents, entries=entries, lines=lines)
 
 
+class SeveralArms(InputError):
+    """A file holds the answers of several models, runs or variants to the same ids."""
+
+    column: str
+    values: tuple[str, ...]
+    ids: str
+
+    @classmethod
+    def of(cls, path: Path, column: str, values: Sequence[str], ids: str) -> SeveralArms:
+        """Which column tells them apart, and what their ids are called."""
+        error = cls(
+            path.name,
+            got=f"has the same {ids!r} for {len(values)} values of {column!r} "
+            f"({', '.join(values[:6])})",
+            need=f"say which: --where {column}={values[0]}",
+            hint="howsure compare compares them",
+        )
+        error.column, error.values, error.ids = column, tuple(values), ids
+        return error
+
+    def choose(self, options: ReadOptions, value: str) -> ReadOptions:
+        """How one of them is read, so that it can be joined with the others."""
+        where = {**options.where, self.column: value}
+        return replace(options.with_names(ids=self.ids), where=where)
+
+
 def check_arms(contents: Contents) -> Contents:
     """The same; refused where the same ids stand there for several models, runs or variants."""
     arms = [name for name in ARM_NAMES if name in contents.entries]
@@ -179,13 +205,7 @@ def check_arms(contents: Contents) -> Contents:
             cells = [str(cell).strip() for cell in contents.entries[name].load()]
             if len(set(zip(keys, cells, strict=True))) == distinct:
                 continue  # every id has one value
-            values = sorted(set(cells))
-            raise InputError(
-                contents.path.name,
-                got=f"has the same {id_name!r} for {len(values)} values of {name!r} "
-                f"({', '.join(values[:6])})",
-                need=f"say which: --where {name}={values[0]}",
-            )
+            raise SeveralArms.of(contents.path, name, sorted(set(cells)), id_name)
     return contents
 
 

@@ -17,7 +17,7 @@ from howsure.formats.assembly import build_predictions, flatten_pixels, locate_e
 from howsure.formats.column_names import TOP_ANSWER_VALUES, find_parts, list_splits
 from howsure.formats.contents import Contents, FileProblem
 from howsure.formats.fields import Fields, load_fields, same_answer, select_file
-from howsure.formats.files import OpenFile, open_file
+from howsure.formats.files import OpenFile, choose_rows, open_file
 from howsure.predictions import ROW_SUM_TOLERANCE
 from howsure.predictions.class_labels import read_class_numbers
 from howsure.predictions.input_shapes import ROUNDING_SLACK, find_rounding
@@ -155,7 +155,7 @@ def problems(
     )
     options = choose_options(options, keywords)
     try:
-        file = open_file(Path(path), options, None)
+        file = choose_rows(open_file(Path(path), options, None), options)
         runs = _hold_runs(file)
         resolved = file.resolve_options(options)
         splits = [options.split]

@@ -72,6 +72,9 @@ class Reader(Protocol):
         ...
 
 
+LOG_NAMES = ("ids", "labels", "confidence")  # what the reader of a decision model's log looks up
+
+
 @frozen
 class FileFormat:
     """A format: its module in this folder, what people call it, and how its files' names end."""
@@ -229,6 +232,16 @@ def open_file(
     return OpenFile(path=file, title=form.title, runs=form.load_reader().read(file, rows))
 
 
+def choose_rows(file: OpenFile, options: ReadOptions) -> OpenFile:
+    """The rows that `options.where` names, of one model each; a decision model's log has its own."""
+    if file.announced:
+        return file
+    runs = file.runs
+    if options.where:
+        runs = select_runs_where(runs, options.where, file.path)
+    return replace(file, runs=map(check_arms, runs))
+
+
 def _open_runs(
     path: Path,
     options: ReadOptions,
@@ -241,10 +254,10 @@ def _open_runs(
     if tell is not None and (file.log is not None or file.announced):
         tell(f"{path.name}: {file.title}")
     if file.announced:
-        return file.runs, options
-    if options.where:
-        file = replace(file, runs=select_runs_where(file.runs, options.where, path))
-    file = replace(file, runs=map(check_arms, file.runs))
+        # Its reader has found these already; the table that it made calls them by their own names.
+        own = {part: name for part, name in options.names.items() if part not in LOG_NAMES}
+        return file.runs, replace(options, names=own)
+    file = choose_rows(file, options)
     if file.log is not None:
         for doubt in file.log.doubts:
             warnings.warn(f"{path.name}: {doubt}.", stacklevel=3)

@@ -169,8 +169,8 @@ class Asked:
     models: tuple[str, ...] = ()
     questions: dict[str, tuple[str, ...]] = make_field(default_factory=dict[str, tuple[str, ...]])
 
-    def list_changes(self, now: Asked) -> list[str]:
-        """What is different now, in words.
+    def list_changes(self, now: Asked, made: str = "the policy was made for") -> list[str]:
+        """What is different now, in words; `made` says what these are of.
 
         >>> Asked(("m-1",)).list_changes(Asked(("m-2",)))
         ["the model is 'm-2', the policy was made for 'm-1'"]
@@ -178,10 +178,8 @@ class Asked:
         changes: list[str] = []
         other = sorted(set(now.models) - set(self.models))
         if self.models and other:
-            made = ", ".join(map(repr, self.models))
-            changes.append(
-                f"the model is {', '.join(map(repr, other))}, the policy was made for {made}"
-            )
+            ours = ", ".join(map(repr, self.models))
+            changes.append(f"the model is {', '.join(map(repr, other))}, {made} {ours}")
         for name, facts in now.questions.items():
             if name not in self.questions:
                 changes.append(f"question {name!r} is new")

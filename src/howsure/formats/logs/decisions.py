@@ -25,7 +25,13 @@ from howsure._core.file_access import check_readable
 from howsure._core.frozen import frozen
 from howsure._core.indices import count_values, repeat_values
 from howsure._core.text import make_text_array
-from howsure.formats.contents import ARM_NAMES, ID_NAMES, Contents, make_array_entry
+from howsure.formats.contents import (
+    ARM_NAMES,
+    ID_NAMES,
+    Contents,
+    SeveralArms,
+    make_array_entry,
+)
 from howsure.formats.logs.decision_bodies import (
     ANSWERED,
     MISSING,
@@ -333,8 +339,7 @@ def build_log(
         i = len(lines)
         lines.append(number)
         found = find_record_body(record, place)
-        for name in kept.intersection(record):
-            envelope.setdefault(name, [None] * i).append(record[name])
+        beside = {name: record[name] for name in kept.intersection(record)}
         if found is None:
             failed.append(i)
         else:
@@ -344,21 +349,17 @@ def build_log(
             except BadAnswer as e:
                 hint = "the bodies of OpenAI Decisions and System One are known"
                 raise InputError(f"{path.name}, line {number}: {e}", hint=hint) from None
-            model = body.get("model")
-            if model is not None and record.get("model") is None:
-                column = envelope.setdefault("model", [None] * i)
-                if len(column) == i:
-                    column.append(model)
-                else:
-                    column[i] = model
+            if beside.get("model") is None and body.get("model") is not None:
+                beside["model"] = body["model"]
             if i < PROBE_RECORDS:
                 for name, text in find_request(record).items():
                     # What differs from record to record, such as a text about the record, is no
                     # mark of the question.
                     texts[name] = text if texts.get(name, text) == text else ""
-        for column in envelope.values():
-            if len(column) == i:
-                column.append(None)
+        for name in beside.keys() - envelope.keys():
+            envelope[name] = [None] * i
+        for name, column in envelope.items():
+            column.append(beside.get(name))
     if not answers.kinds:
         raise InputError(path.name, got="holds no answer of a decision model")
     return finish_log(path, answers, envelope=envelope, lines=lines, failed=failed, texts=texts)
@@ -493,24 +494,20 @@ def choose_ids(log: DecisionLog, wanted: str | None = None) -> tuple[str, Array]
     return "line", make_text_array([str(line) for line in log.lines.tolist()])
 
 
-def check_repeated(log: DecisionLog, ids: Array) -> bool:
+def check_repeated(log: DecisionLog, name: str, ids: Array, rows: Bools) -> bool:
     """Whether ids are asked the same question more than once; refused where a column tells several
-    models, runs or variants apart.
+    models, runs or variants apart. `name` is the column of ids.
     """
-    pairs = Counter(zip(ids[log.record].tolist(), log.question.tolist(), strict=True))
+    records = log.record[rows]
+    pairs = Counter(zip(ids[records].tolist(), log.question[rows].tolist(), strict=True))
     if max(pairs.values(), default=1) == 1:
         return False
-    for name in ARM_NAMES:
-        cells = log.envelope.get(name)
-        values = sorted({str(cell) for cell in cells or ()})
-        if len(values) < 2:
-            continue
-        listed = ", ".join(values[:6])
-        raise InputError(
-            log.path.name,
-            got=f"holds answers of {len(values)} {name}s ({listed}) to the same records",
-            need=f"say which: --where {name}={values[0]}",
-        )
+    for arm in ARM_NAMES:
+        if arm in log.envelope:
+            cells = log.envelope[arm]
+            values = sorted({str(cells[record]) for record in records.tolist()})
+            if len(values) > 1:
+                raise SeveralArms.of(log.path, arm, values, name)
     return True
 
 
@@ -521,8 +518,7 @@ def build_decision_contents(
     each option. `truth` are the labels of another file, by id and question.
     """
     log = choose_records(log, options.where)
-    _, ids = choose_ids(log, join or options.get_column("ids"))
-    repeated = check_repeated(log, ids)
+    id_name, ids = choose_ids(log, join or options.get_column("ids"))
     tolerance = options.tolerance or 0
     rows = np.ones(len(log.question), dtype=np.bool_)
     chosen: TypedQuestion | None = None
@@ -531,6 +527,7 @@ def build_decision_contents(
         rows, chosen = log.question == number, log.questions[number]
     elif len(log.questions) == 1:
         chosen = log.questions[0]
+    repeated = check_repeated(log, id_name, ids, rows)
     if chosen is not None and chosen.kind != "score":
         tolerance = 0
     names = make_text_array([question.name for question in log.questions])[log.question]
