@@ -195,3 +195,29 @@ def test_many_classes_have_a_picture_of_the_commonest_confusions(
         p.script("return document.querySelectorAll('[data-picture=confusions] .dots').length") == 2
     )
     assert p.script("return document.querySelector('[data-picture=confusions]').checkVisibility()")
+
+
+def test_two_classes_lead_with_the_class_that_is_looked_for(show: Any) -> None:
+    """The slider on its probability starts at the threshold asked for, before what is automated."""
+    given = biopsies()
+    report = evaluate(given, thresholds=[0.12])
+    p = show(html=report.to_html())
+    assert called(p, "threshold") == "0.12"
+    missed = round((1 - sensitivity(given, 0.12)) * int((given.labels == 1).sum()))
+    assert f"({missed} of " in called(p, "missed")
+    assert f"called from 12 % on, it misses {missed} of" in report.data["verdict"][0]
+    tiles = p.script("return [...document.querySelectorAll('.tile dt')].map((e) => e.textContent)")
+    assert tiles == [
+        "AUC of malignant",
+        "base rate",
+        "calibration in the large",
+        "calibration slope",
+    ]
+    sections = p.script("return [...document.querySelectorAll('main h2')].map((e) => e.id)")
+    assert sections.index("positive") < sections.index("deciding")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_phone_shows_a_short_page(show: Any, pages: dict[str, str], name: str) -> None:
+    p = show(html=pages[name], width=390)
+    assert p.script("return document.documentElement.scrollHeight") <= 6000

@@ -337,3 +337,13 @@ def test_labels_that_a_policy_does_not_know(tmp_path: Path, run: Run) -> None:
     )
     assert "independent decisions" in run(*watched, ok=2)
     assert not (tmp_path / "w.json").exists()
+
+
+def test_every_label_says_how_many_of_its_cases_are_missed() -> None:
+    rng = np.random.default_rng(0)
+    probs = rng.random((60, 3)).round(2)
+    labels = (rng.random((60, 3)) < probs).astype(int)
+    report = hs.evaluate(hs.Predictions.from_multilabel(probs, labels))
+    missed = ((labels == 1) & (probs <= 0.5)).sum(axis=0).tolist()
+    assert [row["missed"] for row in report.data["labels"]["rows"]] == missed
+    assert sum(missed) > 0

@@ -84,7 +84,12 @@ def test_labels_for_some_rows_say_how_far_the_estimate_was_off():
     past, later = named(drawn(3000, 0), 0), drawn(1000, 5)
     hidden = named(without(later), 5)
     labels = {str(i): NAMES[y] for i, y in zip(hidden.ids[:400], later.labels[:400], strict=True)}
-    come = monitor(past, hidden, labels=labels).data["months"][0]["labelled"]
+    watched = monitor(past, hidden, labels=labels)
+    come = watched.data["months"][0]["labelled"]
+    # What labels say stands first, in words and in tables.
+    text = " ".join(watched.to_text().split())
+    assert text.index("by the 400 labels that came") < text.index("The estimate without labels")
+    assert text.index("Where labels came") < text.index("Estimated without labels;")
     assert come["n"] == 400
     assert come["accuracy"]["value"] == pytest.approx(later.correct[:400].mean())
     assert come["off"] == pytest.approx(come["estimate"]["value"] - come["accuracy"]["value"])

@@ -31,13 +31,14 @@ from howsure.report.catalogue import (
     resolve_score,
 )
 from howsure.report.focus import By, Focus, attach_slices
-from howsure.report.focus_sections import THRESHOLDS, build_binary, build_slices
+from howsure.report.focus_sections import build_binary, build_slices
 from howsure.report.label_sections import build_label_section
 from howsure.report.masks import build_image_section, write_image_verdict
 from howsure.report.measurement import Sureness, build_claims_test, measure_items
 from howsure.report.report import Report, build_provenance
 from howsure.report.report_types import (
     SCHEMA,
+    THRESHOLDS,
     FindingData,
     Provenance,
     ReportData,

@@ -37,6 +37,7 @@ from howsure.report.measurement import (
     list_counts,
 )
 from howsure.report.report_types import (
+    THRESHOLDS,
     Binary,
     BrierData,
     Calling,
@@ -57,7 +58,6 @@ from howsure.uncertainty.class_limits import (
 )
 from howsure.uncertainty.intervals import Interval, each_interval
 
-THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.5)
 CLASS_METRICS: dict[str, Callable[..., float]] = {
     "class_auroc": metrics.auroc,
     "prevalence": metrics.accuracy,

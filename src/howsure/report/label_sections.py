@@ -167,6 +167,9 @@ def _build_row(s: LabelSums, i: int, preds: Predictions | None, level: float) ->
     (accuracy_limits,) = find_limits([metrics.accuracy], of_answer, sure)
     auc = build_number(metrics.auroc(present), auc_limits, with_note=True)
     positives = float(present.n - present.total)
+    # Present is answered above one half; a right claim of the tally is a case that is positive.
+    called = present.score > 0.5
+    found = float((present.count - present.loss)[called].sum())
     if positives == 0:
         auc = Number(value=None, why="undefined: no positive case")
     elif positives == float(present.n):
@@ -174,6 +177,7 @@ def _build_row(s: LabelSums, i: int, preds: Predictions | None, level: float) ->
     return {
         "name": s.names[i],
         "positives": round(positives),
+        "missed": round(positives - found),
         "auc": auc,
         "ece": build_number(metrics.ece(present), ece_limits, with_note=True),
         "accuracy": build_number(metrics.accuracy(trusted), accuracy_limits, with_note=True),

@@ -32,7 +32,8 @@ from howsure.report.report_types import (
 )
 from howsure.uncertainty.intervals import each_interval
 
-PROMISED_RISKS = (0.05, 0.1, 0.2, 0.3)  # mean loss of the accepted images
+# Mean losses of the accepted images that may be promised.
+RISK_LADDER = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7)
 MAX_LISTED_IMAGES = 50
 MAX_OVERLAYS = 12
 OVERLAY_PIXELS = 64  # of the longer side
@@ -172,13 +173,26 @@ def build_image_section(
         }
         classes.append(of_class)
     worst = _order_by_loss(images)[:MAX_LISTED_IMAGES].tolist()
+    own = float(images.loss.mean())
     return {
         "images": len(images),
         "scores": scores,
-        "guarantees": [_find_promise(s.outcomes, risk, level) for risk in PROMISED_RISKS],
+        "guarantees": [_find_promise(s.outcomes, risk, level) for risk in choose_risks(own)],
         "classes": classes,
         "rows": [_build_row(s, i, pictures) for i in worst],
     }
+
+
+def choose_risks(own: float) -> tuple[float, ...]:
+    """Levels near the mean loss of all images: one below it and two above.
+
+    >>> choose_risks(0.053), choose_risks(0.9)
+    ((0.05, 0.07, 0.1), (0.5, 0.7))
+    """
+    above = sum(risk < own for risk in RISK_LADDER)
+    return (
+        RISK_LADDER[max(0, above - 1) : above + 2] if above < len(RISK_LADDER) else RISK_LADDER[-2:]
+    )
 
 
 def _find_promise(outcomes: Outcomes, risk: float, level: float) -> ImageGuarantee:

@@ -295,6 +295,9 @@ class BrierData(TypedDict):
     within: float
 
 
+THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.5)  # at which the positive class is called unless asked
+
+
 class CallRow(TypedDict):
     """Cases are called positive where their probability reaches `threshold`; `called` is their
     share.
@@ -513,6 +516,7 @@ class LabelRow(TypedDict):
 
     name: str
     positives: int
+    missed: NotRequired[int]  # positive cases that are answered with absent
     auc: Number
     ece: Number
     accuracy: Number

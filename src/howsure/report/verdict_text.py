@@ -15,6 +15,7 @@ import numpy as np
 from howsure._core.text import format_rounded_up, name_class
 from howsure.bounds import clopper_pearson, compute_proportion_limits
 from howsure.report.report_types import (
+    THRESHOLDS,
     BaseRate,
     Binary,
     ClaimsTest,
@@ -209,8 +210,23 @@ def describe_positives(report: ReportData, base: BaseRate) -> str:
     if positives == 0:
         return f"{lead}; there is no {one}."
     cases = many if positives > 1 else one
-    share = format_share(missed / positives)
-    return f"{lead}; it misses {missed:,} of {positives:,} {cases} ({share})."
+    asked = [] if report["binary"] is None else report["binary"].get("thresholds", [])
+    if [call["threshold"] for call in asked] == list(THRESHOLDS):
+        asked = []  # nobody asked for these
+    said: list[str] = []
+    for call in asked[:2]:
+        kept = call["sensitivity"]["value"]
+        if kept is not None:
+            missed = round((1 - kept) * positives)
+            at = f"called from {format_share(call['threshold'])} on, "
+            said.append(
+                f"{at}it misses {missed:,} of {positives:,} {cases} ({format_share(1 - kept)})"
+            )
+    if not said:
+        said = [
+            f"it misses {missed:,} of {positives:,} {cases} ({format_share(missed / positives)})"
+        ]
+    return f"{lead}; {'; '.join(said)}."
 
 
 def describe_accuracy(report: ReportData, base: BaseRate | None, counted: int | None) -> str:

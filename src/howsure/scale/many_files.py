@@ -24,10 +24,9 @@ from howsure.report import catalogue
 from howsure.report.catalogue import BOUNDED_SCORES
 from howsure.report.evaluation import ReportRequest, build_report
 from howsure.report.focus import Focus
-from howsure.report.focus_sections import THRESHOLDS
 from howsure.report.measurement import Sureness
 from howsure.report.report import Report, build_receipt_data, list_versions
-from howsure.report.report_types import Input, Provenance, Streamed
+from howsure.report.report_types import THRESHOLDS, Input, Provenance, Streamed
 from howsure.report.samples import Details
 from howsure.report.verdict import Finding
 from howsure.scale.parts import (

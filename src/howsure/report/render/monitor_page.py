@@ -17,6 +17,7 @@ from howsure.report.render.pictures import (
 from howsure.report.render.sentences import (
     NONE,
     describe_origin,
+    format_evidence,
     format_level,
     format_number,
     format_percent,
@@ -76,7 +77,7 @@ def build_monitor_sheet(data: MonitorData) -> Sheet:
         )
     head = ["", "labels", "accuracy", "interval", "estimated", "interval"]
     head += ["off by", "within its limits"]
-    tables.append(TextTable(title="Where labels came", head=head, rows=checked))
+    tables.insert(0, TextTable(title="Where labels came", head=head, rows=checked))
 
     limits = TableRows()
     for limit in data["limits"]:
@@ -159,8 +160,8 @@ def build_estimate_sheet(
 
 
 def write_monitor_verdict(data: MonitorData) -> list[str]:
-    """What a reader should know first: stated limits, the last month beside the reference, labels,
-    and drift.
+    """What a reader should know first: stated limits, the last month beside the reference by its
+    labels or else by the estimate, and drift.
     """
     sentences: list[str] = []
     failed = [limit for limit in data["limits"] if not limit["passed"]]
@@ -171,20 +172,23 @@ def write_monitor_verdict(data: MonitorData) -> list[str]:
         sentences.append("The stated limit is met.")
     last, past = data["months"][-1], data["reference"]["accuracy"]
     now, reference = last["estimate"]["accuracy"], f"the reference has {_write_share(past)}"
-    if now["value"] is None:
-        sentences.append(f"In {last['name']}: the accuracy cannot be estimated; {reference}.")
-    else:
+    # Labels that came say what is; an estimate stands behind them.
+    labelled, beside = last["labelled"], f"; {reference}"
+    if labelled is not None:
+        count = f"{labelled['n']:,} labels" if labelled["n"] > 1 else "one label"
+        accuracy = _write_share(labelled["accuracy"])
+        change = _compare_limits(labelled["accuracy"], past)
+        came = f"accuracy {accuracy} by the {count} that came"
+        sentences.append(f"In {last['name']}: {came}{beside}{change}.")
+    if labelled is not None and now["value"] is not None:
+        within = "agrees with them" if labelled["held"] else "does not agree with them"
+        sentences.append(f"The estimate without labels, {_write_share(now)}, {within}.")
+    elif now["value"] is not None:
         estimate = f"accuracy {_write_share(now)}, estimated without labels"
         change = _compare_limits(now, past)
-        sentences.append(f"In {last['name']}: {estimate}; {reference}{change}.")
-    labelled = last["labelled"]
-    if labelled is not None:
-        who = f"The {labelled['n']:,} labels that came say"
-        if labelled["n"] == 1:
-            who = "The one label that came says"
-        within = "within" if labelled["held"] else "outside"
-        accuracy = _write_share(labelled["accuracy"])
-        sentences.append(f"{who} {accuracy}, {within} the estimate's limits.")
+        sentences.append(f"In {last['name']}: {estimate}{beside}{change}.")
+    elif labelled is None:
+        sentences.append(f"In {last['name']}: the accuracy cannot be estimated{beside}.")
     # Which columns look different, in which months, whatever their accuracy.
     drifted: dict[str, list[str]] = {}
     for month in data["months"]:
@@ -283,7 +287,12 @@ def _format_drift(d: DriftData) -> list[str]:
     for value in d["moved"][:3]:
         shares = f"{format_percent(value['reference'])} to {format_percent(value['new'])}"
         moved.append(f"{value['name']} {shares}")
-    return [d["column"], format_number(d["effect"], 3), f"{d['p']:.2g}", ", ".join(moved)]
+    return [
+        d["column"],
+        format_number(d["effect"], 3),
+        format_evidence("p_value", d["p"]),
+        ", ".join(moved),
+    ]
 
 
 def _build_parts_table(parts: Sequence[PartData], what: str, period: str = "") -> TextTable:

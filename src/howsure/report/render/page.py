@@ -42,17 +42,18 @@ from howsure.report.render.text_tables import (
     build_image_tables,
     build_label_tables,
 )
-from howsure.report.report_types import ReportData, Scatter, Views
+from howsure.report.report_types import THRESHOLDS, Binary, ReportData, Scatter, Views
 
 TILES = ("accuracy", "aurc", "coverage_at_risk_0.01", "ece")
 IMAGE_TILES = ("dice_loss", "image_aurc", "accuracy", "ece")
-LABEL_TILES = ("hamming_loss", "exact_match", "macro_auroc", "ece")
+LABEL_TILES = ("macro_auroc", "hamming_loss", "exact_match", "ece")
 COSTS = (
     ("error", "Cost of a wrong answer", 10),
     ("deferral", "Cost of a deferral", 1),
     ("expert", "Error rate of the expert", 0),
 )
 CALL_NUMBERS = (
+    ("missed", "missed"),
     ("sensitivity", "sensitivity"),
     ("specificity", "specificity"),
     ("ppv", "right among the called (PPV)"),
@@ -229,6 +230,8 @@ def _build_parts(report: ReportData) -> dict[str, object]:
     elif "labels" in report:
         tile_names = LABEL_TILES
     tiles = [sections.describe_metric(m, metrics[m]) for m in tile_names if m in metrics]
+    if report["binary"] is not None and report["k"] == 2 and "labels" not in report:
+        tiles = sections.describe_positive_class(report["binary"])
     origin = describe_origin(report["howsure"], report["provenance"])
     confusion, binary = views.get("confusion"), report["binary"]
     questions: list[tuple[str, list[sections.MetricRow]]] = []
@@ -417,6 +420,8 @@ def _build_picture_parts(report: ReportData) -> dict[str, object]:
         "positive_pictures": drawn.positive,
         "positive_class": None,
         "calls_json": None,
+        "call_start": 50,
+        "positive_first": report["k"] == 2,
         "call_numbers": CALL_NUMBERS,
         "linked_pictures": drawn.linked,
         "binnings": drawn.binnings,
@@ -429,9 +434,20 @@ def _build_picture_parts(report: ReportData) -> dict[str, object]:
     }
     if binary is not None:
         parts["positive_class"] = name_class(binary["positive_class"])
+        parts["call_start"] = find_call_start(binary)
         if "calling" in binary:
             parts["calls_json"] = escape_json(binary["calling"])
     return parts
+
+
+def find_call_start(binary: Binary) -> int:
+    """The percent at which the slider of the positive class starts: the first threshold that was
+    asked for.
+    """
+    asked = [call["threshold"] for call in binary.get("thresholds", [])]
+    if not asked or asked == list(THRESHOLDS):
+        return 50
+    return int(format_percent(asked[0], 0).split(" ")[0]) or 1
 
 
 # Pages that would grow too large

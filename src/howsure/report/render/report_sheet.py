@@ -80,13 +80,16 @@ def build_report_sheet(report: ReportData, *, full: bool = False, page: bool = F
     numbers = [build_metrics_table(question, some, shared) for question, some in groups]
     if numbers:  # what holds for all limits stands once, below the last of them
         numbers[-1] = replace(numbers[-1], note=explain_limits(metrics))
+    positive = [build_positive_class_table(report["binary"]), build_calls_table(report["binary"])]
+    # Of two classes what matters is the one that is looked for; of images and labels each of them.
+    first = [*build_image_tables(report), *build_label_tables(report)]
+    if report["k"] == 2:
+        first, positive = [*first, *positive], []
     tables: list[TextTable | None] = [
         build_changes_table(report["calibration"]),
+        *first,
         *numbers,
-        *build_image_tables(report),
-        *build_label_tables(report),
-        build_positive_class_table(report["binary"]),
-        build_calls_table(report["binary"]),
+        *positive,
         build_slices_table(report.get("slices")),
         build_positive_slices_table(report.get("slices"), report["binary"]),
     ]

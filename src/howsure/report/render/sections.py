@@ -156,6 +156,44 @@ def build_bands_table(report: ReportData) -> TextTable:
 # The positive class
 
 
+def describe_positive_class(binary: Binary) -> list[MetricRow]:
+    """What leads the page of two classes: how well the class is told apart, how common it is, what
+    is missed, and whether its probability can be believed.
+    """
+    name, numbers = name_class(binary["positive_class"]), binary["numbers"]
+    tiles = [
+        (f"AUC of {name}", numbers["class_auroc"], "a case outranks a case of the other class"),
+        (
+            "calibration in the large",
+            numbers["calibration_in_the_large"],
+            "0 is perfect; above 0: it claims too little",
+        ),
+        ("calibration slope", binary["calibration_slope"], "1 is perfect; below 1: too extreme"),
+    ]
+    rows: list[MetricRow] = []
+    for title, entry, says in tiles:
+        value, interval = format_estimate(entry)
+        rows.append(
+            MetricRow(
+                name="", title=title, arrow="", value=value, interval=interval, note="", says=says
+            )
+        )
+    share, interval = format_share(numbers["prevalence"], 1)
+    rows.insert(
+        1,
+        MetricRow(
+            name="",
+            title="base rate",
+            arrow="",
+            value=share,
+            interval=interval,
+            note="",
+            says=f"cases that are {name}",
+        ),
+    )
+    return rows
+
+
 def build_positive_class_table(binary: Binary | None) -> TextTable | None:
     """The numbers of the positive class."""
     if binary is None:

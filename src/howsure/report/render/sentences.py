@@ -169,7 +169,9 @@ def format_evidence(name: str, value: Value) -> str:
     ('< 0.001', '1,200')
     """
     if isinstance(value, float):
-        return "< 0.001" if name == "p_value" and value < 0.001 else format_number(value)
+        if name == "p_value":
+            return "< 0.001" if value < 0.001 else format_number(value, 2)
+        return format_number(value)
     if isinstance(value, list):
         return ", ".join(format_evidence(name, v) for v in value)
     if isinstance(value, int):

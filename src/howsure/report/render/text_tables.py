@@ -351,7 +351,8 @@ def build_label_tables(report: ReportData) -> list[TextTable]:
     }
     for label in labels["rows"]:
         auc, ece = (_format_with_limits(label[key], decimals[key]) for key in ("auc", "ece"))
-        rows.append([label["name"], f"{label['positives']:,}", *auc, *ece])
+        missed = f"{label['missed']:,}" if "missed" in label else NONE
+        rows.append([label["name"], f"{label['positives']:,}", missed, *auc, *ece])
         numbers += [label["auc"], label["ece"]]
         g = label["guarantee"]
         if g["threshold"] is None:
@@ -370,7 +371,7 @@ def build_label_tables(report: ReportData) -> list[TextTable]:
     tables = [
         TextTable(
             title="Label by label",
-            head=["label", "positive", auc, "interval", ece, "interval"],
+            head=["label", "positive", "missed", auc, "interval", ece, "interval"],
             rows=rows,
             note=_join_unsafe_notes(numbers),
         ),

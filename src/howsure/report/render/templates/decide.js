@@ -194,10 +194,10 @@
   const share = (a, b) => b ? `${(100 * a / b).toFixed(1)} % (${Math.round(a).toLocaleString("en-US")} of ${Math.round(b).toLocaleString("en-US")})` : "none";
   const show = () => {
     const i = Number(slider.value) - 1, [tp, fp, fn, tn] = ["true_positive", "false_positive", "false_negative", "true_negative"].map((k) => c[k][i]);
-    const said = { threshold: c.threshold[i].toFixed(2), sensitivity: share(tp, tp + fn), specificity: share(tn, tn + fp), ppv: share(tp, tp + fp), npv: share(tn, tn + fn), counts: share(tp + fp, tp + fp + fn + tn) };
+    const said = { threshold: c.threshold[i].toFixed(2), missed: share(fn, tp + fn), sensitivity: share(tp, tp + fn), specificity: share(tn, tn + fp), ppv: share(tp, tp + fp), npv: share(tn, tn + fn), counts: share(tp + fp, tp + fp + fn + tn) };
     for (const e of all("[data-called]")) e.textContent = said[e.dataset.called];
     slider.setAttribute("aria-valuetext", `from ${said.threshold} on: sensitivity ${said.sensitivity}, specificity ${said.specificity}`);
   };
-  slider.addEventListener("input", () => { set("call", slider.value, "50"); show(); });
-  follow(() => { slider.value = state.get("call") ?? "50"; show(); });
+  slider.addEventListener("input", () => { set("call", slider.value, slider.defaultValue); show(); });
+  follow(() => { slider.value = state.get("call") ?? slider.defaultValue; show(); });
 })();
