@@ -9,16 +9,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks import exports
 from click.testing import CliRunner
 
 import howsure as hs
 from howsure import InputError
 from howsure._core.saving import compute_digest
-from howsure.calibrators import Isotonic, Temperature
+from howsure.calibrators import MatrixScaling, Platt, Temperature
 from howsure.cli.main import howsure
 from howsure.policies import Policy, guaranteed_threshold
-from howsure.serving.exports import plan_export, write_c, write_javascript, write_sql
+from howsure.serving.export_text import SQL_DIALECTS, write_c, write_javascript, write_sql
+from howsure.serving.exports import plan_export
 
+PLATT = Platt(slope=np.ones(2), intercept=np.zeros(2))
+MATRIX = MatrixScaling(weight=np.eye(2), intercept=np.zeros(2))
 CONFIDENCES = [0.0, 5e-324, 0.3, np.nextafter(0.7, 0), 0.7, np.nextafter(0.7, 1), 1.0]
 RUN_C = """#include <stdio.h>
 #include "policy.h"
@@ -173,6 +177,47 @@ def test_a_nul_in_a_segment_is_refused_for_c() -> None:
         write_c(plan_export(policy, given="confidence"))
 
 
+ALL_TARGETS = ["c double", "c float", "js", "onnx", "sqlite", "duckdb"]
+NEEDED = {"c double": "gcc", "c float": "gcc", "js": "node"}
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[exports.Case]:
+    return list(exports.make_cases(12_000, seed=1))
+
+
+@pytest.mark.parametrize("target", ALL_TARGETS)
+@pytest.mark.parametrize("k", [1, 2, 10])
+def test_every_score_and_calibrator(
+    k: int, target: str, cases: list[exports.Case], tmp_path: Path
+) -> None:
+    if target in NEEDED and shutil.which(NEEDED[target]) is None:
+        pytest.skip(f"{NEEDED[target]} is not installed")
+    if target == "duckdb":
+        pytest.importorskip("duckdb")
+    if target == "onnx":
+        pytest.importorskip("onnxruntime")
+    language, _, precision = target.partition(" ")
+    runs = {
+        "c": lambda e, r: exports.run_c(e, r, "gcc", tmp_path),
+        "js": lambda e, r: exports.run_node(e, r, tmp_path),
+        "onnx": exports.run_onnx,
+        "sqlite": exports.run_sqlite,
+        "duckdb": exports.run_duckdb,
+    }
+    found = exports.Tally()
+    # Every third: the benchmark runs them all.
+    for case in [case for case in cases if case.policy.k == k][::3]:
+        try:
+            export = exports.plan(case, language, precision or "double")
+        except InputError:
+            continue
+        part = exports.round_to_float(case) if precision == "float" else case
+        exports.compare(part, export, part.rows, runs[language](export, part.rows), found)
+    assert found.policies >= {1: 1, 2: 5, 10: 5}[k]
+    assert (found.outside_differs, found.inside_accepts) == (0, 0)
+
+
 def make_segmented() -> Policy:
     return Policy("max_prob", inf, by="site", keys=("a", "it's"), thresholds=(0.7, 0.3))
 
@@ -197,7 +242,12 @@ def test_sqlite_decides_alike() -> None:
     sql = write_sql(plan_export(policy, given="confidence"))
     made = [row[0] for row in base.execute(f"SELECT {sql} FROM rows")]
     ours = [policy.decide_one(confidence=c, segment=s).accept for c, s in pairs]
-    assert made == [*("accept" if x else "defer" for x in ours), "defer"]
+    said = ["defer", "accept"]
+    expected = [
+        said[x] if s != "zz" else "defer: unknown segment"
+        for x, (_, s) in zip(ours, pairs, strict=True)
+    ]
+    assert made == [*expected, "defer"]
 
 
 @pytest.mark.parametrize("given", ["confidence", "logits"])
@@ -225,7 +275,16 @@ def test_duckdb_decides_alike(given: str) -> None:
         (Policy("max_prob", 0.5), None, "--input is None"),
         (Policy("max_prob", 0.5), "logits", "has None classes"),
         (Policy("max_prob", 1 - 2.0**-45, k=3), "logits", "is 1 but for rounding"),
-        (Policy("entropy", 0.5, k=3), "logits", "not entropy"),
+        (Policy("margin", 1e-9, k=3), "logits", "rounding in double could decide"),
+        (Policy("variance", -0.5, k=3), "logits", "variance of logits cannot be exported"),
+        (Policy("energy", 5.0, k=3), "probs", "energy of probs cannot be exported"),
+        (Policy("max_prob", 0.5, k=2, calibrator=PLATT), "logits", "export with --input probs"),
+        (
+            Policy("max_prob", 0.5, k=2, calibrator=MATRIX),
+            "logits",
+            "MatrixScaling cannot be exported",
+        ),
+        (Policy("max_prob", 0.5, calibrator=PLATT), "score", "applies Platt before it scores"),
         (Policy("max_prob", 0.5, calibrator=Temperature(2.0)), "confidence", "needs all classes"),
         (
             Policy("max_prob", 0.5, by="predicted", keys=("0",), thresholds=(0.5,)),
@@ -239,12 +298,79 @@ def test_what_cannot_be_exported_is_said(policy: Policy, given: str, message: st
         plan_export(policy, given=given)
 
 
-def test_a_calibrator_that_cannot_be_exported_is_named() -> None:
-    rng = np.random.default_rng(0)
-    c = rng.random(200)
-    isotonic = Isotonic.fit(hs.Predictions.from_confidence(c, rng.random(200) < c))
-    with pytest.raises(InputError, match="Isotonic cannot be exported"):
-        plan_export(Policy("max_prob", 0.5, calibrator=isotonic), given="confidence")
+@pytest.mark.parametrize("dialect", SQL_DIALECTS)
+def test_sql_is_parsed_in_every_dialect(dialect: str) -> None:
+    sqlglot = pytest.importorskip("sqlglot")
+    odd = Policy("max_prob", 0.3, by="site", keys=("it's",), thresholds=(0.2,))
+    if not SQL_DIALECTS[dialect].run:
+        with pytest.raises(InputError, match="rename the segment"):
+            write_sql(plan_export(odd, target="sql", given="confidence", dialect=dialect))
+    policy = Policy("entropy", 0.3, k=3, by="site", keys=("a", "b"), thresholds=(0.2, inf))
+    for given, made in (("logits", policy), ("score", Policy("score", 2.0))):
+        text = write_sql(plan_export(made, target="sql", given=given, dialect=dialect))
+        sqlglot.parse_one(f"SELECT {text} FROM answers", dialect=dialect)
+        assert ("Not run" in text) == (dialect not in ("sqlite", "duckdb", "postgres"))
+
+
+@pytest.mark.parametrize("precision", ["double", "float"])
+def test_the_header_calls_nothing_but_exp_and_log(precision: str, tmp_path: Path) -> None:
+    if shutil.which("gcc") is None or shutil.which("nm") is None:
+        pytest.skip("gcc is not installed")
+    policy = Policy(
+        "entropy", 0.7, k=10, by="site", keys=("a",), thresholds=(0.8,), calibrator=Temperature(1.7)
+    )
+    export = plan_export(policy, given="logits", precision=precision)
+    (tmp_path / "policy.h").write_text(write_c(export))
+    call = f"int one(const {precision} *v, const char *s) {{ return howsure_decide(v, howsure_segment(s)).accept; }}"
+    (tmp_path / "one.c").write_text(f'#include "policy.h"\n{call}\n')
+    for optimise in ("-O0", "-Os"):
+        flags = [*exports.FLAGS[:-1], optimise, "-ffreestanding", "-c", "one.c"]
+        subprocess.run(["gcc", *flags], cwd=tmp_path, check=True)
+        listed = subprocess.run(
+            ["nm", "-u", "one.o"], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        called = {line.split()[-1] for line in listed.stdout.splitlines()}
+        assert (
+            called - {"__stack_chk_fail"}
+            == {"double": {"exp", "log"}, "float": {"expf", "logf"}}[precision]
+        )
+
+
+def test_segments_in_onnx() -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    from howsure.serving.export_onnx import write_onnx
+
+    policy = Policy("max_prob", inf, by="site", keys=("a", "Zürich"), thresholds=(0.7, 0.3))
+    model = write_onnx(plan_export(policy, target="onnx", given="confidence"))
+    assert "Accept where max_prob" in model.doc_string
+    session = runtime.InferenceSession(model.SerializeToString())
+    values = {
+        "values": np.array([[0.5], [0.5], [0.9]]),
+        "segment": np.array(["a", "Zürich", "zz"], dtype=object),
+    }
+    accept, known = session.run(["accept", "known"], values)
+    assert (accept.tolist(), known.tolist()) == ([False, True, False], [True, True, False])
+
+
+def test_javascript_says_that_a_segment_is_unknown(tmp_path: Path) -> None:
+    assert run_node(make_segmented(), "confidence", np.array([[0.9]]), "zz", tmp_path) == [0]
+    script = "import {decide} from './policy.mjs'; console.log(decide([0.9], 'zz').reason)"
+    command = ["node", "--input-type=module", "-e", script]
+    out = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert out.stdout == "this segment has no threshold of its own\n"
+
+
+def test_float_is_refused_where_its_digits_would_decide() -> None:
+    near = Policy("max_prob", 1 - 2.0**-21, k=3)
+    with pytest.raises(InputError, match="log_max_prob"):
+        plan_export(near, given="logits", precision="float")
+    assert plan_export(near, given="logits").guard == 2.0**-41
+    made = plan_export(Policy("log_max_prob", -1e-7, k=3), given="logits", precision="float")
+    assert made.guard == 2.0**-21
+    with pytest.raises(InputError, match="--precision double"):
+        plan_export(Policy("margin", 0.1, k=3), given="logits", precision="float")
+    with pytest.raises(InputError, match="knows only double"):
+        plan_export(near, target="js", given="logits", precision="float")
 
 
 def save_policy(folder: Path) -> Path:

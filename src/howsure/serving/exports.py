@@ -1,66 +1,82 @@
-"""A policy as a program: C99, a JavaScript module, or an SQL expression, with its evidence on top.
+"""A policy as a program: C99, a JavaScript module, an SQL expression or an ONNX graph, with its
+evidence on top.
 
-A score that is computed (a softmax of logits) is compared with a threshold that is raised by
-2⁻⁴¹ of itself, so that rounding can only defer; a score that is compared as given is compared with
-the threshold itself. What cannot be exported is refused in a sentence.
+A score that is computed is compared with a threshold that is raised by 2⁻⁴¹ of itself (2⁻²¹ with
+single-precision functions), so that rounding can only defer; a score that is compared as given is
+compared with the threshold itself. What cannot be exported is refused in a sentence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import inf, isnan
+from math import inf, isfinite, isnan
 
-from howsure._core import strict_json
-from howsure._core.checks import LARGEST_NUMBER, InputError
+from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure._core.version import __version__
+from howsure.calibrators import Calibrator
+from howsure.calibrators.linear import StructuredScaling, VectorScaling
+from howsure.calibrators.logistic import Beta, Platt
+from howsure.calibrators.step_functions import HistogramBinning, Isotonic
+from howsure.calibrators.temperature import Temperature
+from howsure.policies.one_decision import LOGIT_SCORES, PROBABILITY_SCORES
 from howsure.policies.policy import Policy
+from howsure.serving.export_steps import Program, ProgramBuilder
 
-GUARD = 2.0**-41  # half of the band inside which a target may only defer
+# Half of the band inside which a target may only defer.
+GUARD, SINGLE_GUARD = 2.0**-41, 2.0**-21
+LEAST_SCALE = 2.0**-1000
 MAX_CLASSES, MAX_SQL_COLUMNS = 2000, 100
-INPUTS = ("logits", "confidence", "score")
-# How each calls the largest of several numbers, and infinity.
-SQL_DIALECTS = {
-    "sqlite": ("max", "9e999"),
-    "duckdb": ("greatest", "CAST('Infinity' AS DOUBLE)"),
-    "postgres": ("greatest", "CAST('Infinity' AS double precision)"),
-}
+INPUTS = ("logits", "probs", "confidence", "score")
+ANY_SCORE = (*LOGIT_SCORES, "top_k_mass")
+BOUNDED_SCORES = ("max_prob", "margin", "entropy", "top_k_mass")  # by 1
+SOFTMAX_MAPS = (Temperature, StructuredScaling, VectorScaling)
+CLASS_MAPS = (Platt, Beta, Isotonic, HistogramBinning)
 
 
-@frozen
+@frozen(eq=False)
 class Export:
-    """What a target is written from: a policy, what it is given, and where it came from."""
+    """What a target is written from: a policy, what it is given and computes, and where it came from."""
 
     policy: Policy
     given: str
+    program: Program
+    target: str = "c"
+    precision: str = "double"
     digest: str = ""
     model: str = ""
     expires: str = ""
     dialect: str = "sqlite"
 
     @property
-    def temperature(self) -> float:
-        """What logits are divided by."""
-        return float(getattr(self.policy.calibrator, "temperature", 1.0))
+    def size(self) -> int:
+        """How many numbers it is given."""
+        if self.given in ("logits", "probs"):
+            return self.policy.k or 0
+        return 1
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        """Those that have thresholds of their own."""
-        return self.policy.keys
+    def guard(self) -> float:
+        """By how much of itself the threshold of a computed score is raised."""
+        if self.program.relative == 0 and self.program.absolute == 0:
+            return 0.0
+        if (self.target, self.precision) == ("c", "float"):
+            return SINGLE_GUARD
+        return GUARD
 
     @property
     def thresholds(self) -> list[float]:
-        """The thresholds of the keys, then that of all others, with the guard of this input."""
+        """The thresholds of the keys, then that of all others, with the guard of this score."""
         values = [*self.policy.thresholds, self.policy.threshold]
-        if self.given == "logits":
-            values = [t + GUARD * max(abs(t), 2.0**-1000) for t in values]
-        return values
+        scale = [max(abs(t), LEAST_SCALE) if isfinite(t) else 0.0 for t in values]
+        return [t + self.guard * s for t, s in zip(values, scale, strict=True)]
 
 
 def plan_export(
     policy: Policy,
     *,
+    target: str = "c",
     given: str | None = None,
+    precision: str = "double",
     digest: str = "",
     model: str = "",
     expires: str = "",
@@ -71,37 +87,110 @@ def plan_export(
         given = policy.read.kind
     if given not in INPUTS:
         raise InputError(f"--input is {given}; exports take {', '.join(INPUTS)}.")
-    name = type(policy.calibrator).__name__
     if policy.by is not None and (policy.by == "predicted" or not policy.by.isidentifier()):
         raise InputError(f"segments by {policy.by} cannot be exported; the values of a column can.")
     if policy.by in ("label", "image") or policy.costs is not None:
         raise InputError("policies of labels, images and costs cannot be exported; use decide.")
-    if name not in ("NoneType", "Identity", "Temperature"):
-        raise InputError(f"{name} cannot be exported; Temperature and no calibrator can.")
-    if getattr(policy.calibrator, "samples", None) is not None:
-        raise InputError("a Temperature that mixes cannot be exported; a plain one can.")
-    if given != "logits" and name == "Temperature":
-        raise InputError("a Temperature needs all classes; export with --input logits.")
+    if precision == "float" and target in ("js", "sql"):
+        raise InputError(f"{target} knows only double; --precision float is for c and onnx.")
+    calibrator = policy.calibrator
+    if type(calibrator).__name__ == "Identity":
+        calibrator = None
+    builder = ProgramBuilder(policy.k or 1, target, precision)
+    if given in ("logits", "probs"):
+        program = _plan_classes(builder, policy, calibrator, given)
+    else:
+        program = _plan_number(builder, policy, calibrator, given)
+    made = Export(
+        policy=policy, given=given, program=program, target=target, precision=precision,
+        digest=digest, model=model, expires=expires, dialect=dialect,
+    )  # fmt: skip
+    _refuse_rounding(made)
+    return made
+
+
+def _plan_classes(
+    builder: ProgramBuilder, policy: Policy, calibrator: Calibrator | None, given: str
+) -> Program:
+    """The steps from the numbers of all classes."""
+    if policy.k is None or not 2 <= policy.k <= MAX_CLASSES:
+        raise InputError(f"the policy has {policy.k} classes; 2 to {MAX_CLASSES:,} are exported.")
+    known = ANY_SCORE
+    if given == "probs":
+        known = (*PROBABILITY_SCORES, "top_k_mass")
+    if policy.score not in known:
+        raise InputError(
+            f"{policy.score} of {given} cannot be exported; {', '.join(known)} can, "
+            "and with --input score any score that you compute."
+        )
+    name = type(calibrator).__name__
+    fitted_on = calibrator.fitted.kind if calibrator and calibrator.fitted else None
+    if calibrator is not None and not isinstance(calibrator, SOFTMAX_MAPS + CLASS_MAPS):
+        names = ", ".join(kind.__name__ for kind in SOFTMAX_MAPS + CLASS_MAPS)
+        raise InputError(f"{name} cannot be exported; {names} can.")
+    if isinstance(calibrator, VectorScaling) and fitted_on not in (None, given):
+        raise InputError(f"this {name} was fitted on {fitted_on}; export with --input {fitted_on}.")
+    if isinstance(calibrator, CLASS_MAPS):
+        if given == "logits":
+            raise InputError(
+                f"{name} maps probabilities, and the last digit of a softmax could move one over a step; "
+                "export with --input probs and give it the softmax."
+            )
+        if getattr(calibrator, "top_label", False):
+            raise InputError(f"this {name} maps a confidence; export with --input confidence.")
     if given == "logits":
-        if policy.score != "max_prob":
-            raise InputError(
-                f"of logits max_prob is exported, not {policy.score}; use --input score."
-            )
-        if policy.k is None or policy.k > MAX_CLASSES:
-            raise InputError(
-                f"the policy has {policy.k} classes; 2 to {MAX_CLASSES:,} are exported."
-            )
-        near = [t for t in (policy.threshold, *policy.thresholds) if 1 - 2.0**-40 <= t < inf]
-        if near:
-            raise InputError(
-                f"the threshold {near[0]!r} is 1 but for rounding; "
-                "make the policy with --score log_max_prob and export --input score."
-            )
-    elif given == "confidence" and policy.score != "max_prob":
+        builder.take_logits(ruled_out=calibrator is None or isinstance(calibrator, Temperature))
+        builder.calibrate_logits(calibrator)
+        return builder.score_logits(policy.score)
+    builder.take_probabilities()
+    builder.calibrate_probabilities(calibrator)
+    return builder.score_probabilities(policy.score)
+
+
+def _plan_number(
+    builder: ProgramBuilder, policy: Policy, calibrator: Calibrator | None, given: str
+) -> Program:
+    """The steps from a confidence or a score."""
+    name = type(calibrator).__name__
+    if given == "confidence" and policy.score != "max_prob":
         raise InputError(f"a confidence is max_prob, and this policy has {policy.score}.")
-    return Export(
-        policy=policy, given=given, digest=digest, model=model, expires=expires, dialect=dialect
-    )
+    if given == "score" and calibrator is not None:
+        raise InputError(
+            f"this policy applies {name} before it scores; export with another --input."
+        )
+    if calibrator is not None and not getattr(calibrator, "top_label", False):
+        raise InputError(f"this {name} needs all classes; export with --input logits or probs.")
+    if policy.score == "max_prob":
+        builder.take_number("0.0", "1.0")
+    else:
+        builder.take_number("-inf", "inf")
+    if isinstance(calibrator, (Platt, Beta, Isotonic)):
+        builder.map_each(calibrator)
+    return builder.score_number()
+
+
+def _refuse_rounding(export: Export) -> None:
+    """Raise where the last digits of a score alone could decide."""
+    program, policy, guard, score = export.program, export.policy, export.guard, export.policy.score
+    if guard == 0:
+        return
+    for t in (policy.threshold, *policy.thresholds):
+        if score in BOUNDED_SCORES and 1 - 2 * guard <= t < inf:
+            raise InputError(
+                f"the threshold {t!r} of {score} is 1 but for rounding in {export.precision}; "
+                "make the policy with --score log_max_prob, which keeps its digits there."
+            )
+        error = program.relative * abs(t) + program.absolute
+        if isfinite(t) and error > guard * max(abs(t), LEAST_SCALE):
+            advice = (
+                "use howsure decide, or compute the score yourself and export with --input score"
+            )
+            if guard == SINGLE_GUARD:
+                advice = "export with --precision double"
+            raise InputError(
+                f"with the threshold {t!r} of {score} rounding in {export.precision} could decide "
+                f"({error:.1g}, at most {guard * abs(t):.1g} is allowed); {advice}."
+            )
 
 
 def list_evidence(export: Export) -> list[str]:
@@ -110,6 +199,8 @@ def list_evidence(export: Export) -> list[str]:
     lines = [
         f"Made by howsure {__version__}. Accept where {policy.score} >= threshold, else defer."
     ]
+    if policy.calibrator is not None:
+        lines.append(f"After {type(policy.calibrator).__name__}.")
     if guarantee is not None:
         lines.append(f"Rule: {guarantee.rule}.")
         if not isnan(guarantee.delta):
@@ -129,167 +220,3 @@ def list_evidence(export: Export) -> list[str]:
             lines.append(f"{what.capitalize()}: {value}.")
     # No text of a file may end a comment or a line of it.
     return ["".join(c if c.isprintable() else "?" for c in x).replace("*/", "* /") for x in lines]
-
-
-def write_c(export: Export) -> str:
-    """One C99 header: no allocation, and no call but of exp and strcmp."""
-    head = "\n".join(f" * {line}" for line in list_evidence(export))
-    values = ", ".join("INFINITY" if t == inf else t.hex() for t in export.thresholds)
-    names: list[str] = []
-    for key in export.keys:
-        if "\0" in key:
-            raise InputError(f"the segment {key!r} holds a NUL, which ends a string of C.")
-        # Bytes of UTF-8; a question mark could begin a trigraph.
-        letters = key.encode("utf-8", "surrogatepass")
-        plain = [f"\\{c:03o}" if c < 32 or c > 126 or c in b'"\\?' else chr(c) for c in letters]
-        names.append(f'"{"".join(plain)}"')
-    body = _write_body(export, "double", "int")
-    return C_TEMPLATE.format(
-        head=head,
-        values=values,
-        names=", ".join(names) or '""',
-        count=len(names),
-        body=body.replace("Math.exp", "exp").replace("Infinity", "INFINITY"),
-    )
-
-
-def write_javascript(export: Export) -> str:
-    """A JavaScript module with `decide(values, segment)`."""
-    head = "\n".join(f" * {line}" for line in list_evidence(export))
-    values = ", ".join("Infinity" if t == inf else repr(t) for t in export.thresholds)
-    size = 1
-    if export.given == "logits":
-        size = export.policy.k
-    return JS_TEMPLATE.format(
-        head=head,
-        values=values,
-        names=", ".join(strict_json.dump_line(key) for key in export.keys),
-        size=size,
-        body=_write_body(export, "let", "let"),
-    )
-
-
-def write_sql(export: Export) -> str:
-    """An expression over the columns logit_0 …, confidence or score: 'accept' or 'defer'."""
-    largest, infinity = SQL_DIALECTS[export.dialect]
-    value, most, valid = export.given, "1.0", ""
-    if value == "score":
-        most = infinity
-    elif value == "logits":
-        k = export.policy.k or 0
-        if k > MAX_SQL_COLUMNS:
-            raise InputError(
-                f"the policy has {k} classes; at most {MAX_SQL_COLUMNS} columns are exported."
-            )
-        scaled = [f"(logit_{i} / {export.temperature!r})" for i in range(k)]
-        peak = f"{largest}({', '.join(scaled)})"
-        # PostgreSQL refuses an exp that underflows.
-        terms = [
-            f"CASE WHEN {z} - {peak} < -700 THEN 0.0 ELSE exp({z} - {peak}) END" for z in scaled
-        ]
-        value = f"(1.0 / ({' + '.join(terms)}))"
-        # A class may be ruled out (minus infinity), but not all of them.
-        large, columns = repr(LARGEST_NUMBER), [f"logit_{i}" for i in range(k)]
-        valid = f" AND {largest}({', '.join(columns)}) BETWEEN -{large} AND {large}"
-        for column in columns:
-            valid += f" AND ({column} >= -{large} OR {column} = -{infinity})"
-    write: Callable[[float], str] = lambda t: infinity if t == inf else repr(t)
-    at = write(export.thresholds[-1])
-    if export.keys:
-        column = export.policy.by
-        pairs = zip(export.keys, export.thresholds, strict=False)
-        cases = [f"WHEN '{key.replace(chr(39), chr(39) * 2)}' THEN {write(t)}" for key, t in pairs]
-        at = f"CASE CAST({column} AS TEXT) {' '.join(cases)} ELSE {at} END"
-    # NaN is above infinity in PostgreSQL and DuckDB, and NULL in SQLite: both defer.
-    if inf in export.thresholds:
-        valid += f" AND {at} < {infinity}"
-    head = "\n".join(f"-- {line}" for line in list_evidence(export))
-    return f"{head}\nCASE WHEN {value} >= {at} AND {value} <= {most}{valid} THEN 'accept' ELSE 'defer' END\n"
-
-
-EXPORTS: dict[str, Callable[[Export], str]] = {
-    "c": write_c,
-    "js": write_javascript,
-    "sql": write_sql,
-}
-
-
-def _write_body(export: Export, real: str, whole: str) -> str:
-    """From the values to `answer`, `score` and the place of the threshold, in words that C and
-    JavaScript share.
-    """
-    if export.given == "logits":
-        k, t = export.policy.k, export.temperature
-        return f"""  {whole} answer = 0, i, valid = 1;
-  {real} peak, total = 0, score;
-  for (i = 0; i < {k}; i++) {{
-    if (!(values[i] >= -{LARGEST_NUMBER!r} || values[i] == -Infinity)) valid = 0;
-    if (values[i] > values[answer]) answer = i;
-  }}
-  if (!(values[answer] >= -{LARGEST_NUMBER!r} && values[answer] <= {LARGEST_NUMBER!r})) valid = 0;
-  peak = values[answer] / {t!r};
-  for (i = 0; i < {k}; i++) total += Math.exp(values[i] / {t!r} - peak);
-  score = 1 / total;
-  {whole} place = segment;"""
-    low, limit = "-Infinity", "Infinity"
-    if export.given == "confidence":
-        low, limit = "0", "1"
-    return f"""  {whole} answer = -1;
-  {real} score = values[0];
-  {whole} valid = score >= {low} && score <= {limit};
-  {whole} place = segment;"""
-
-
-C_TEMPLATE = """/*
-{head}
- * values: one number for each class, or one score. Whatever is not a number defers. segment: from howsure_segment.
- */
-#ifndef howsure_policy_h
-#define howsure_policy_h
-#include <math.h>
-#include <string.h>
-#if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF
-#endif
-
-typedef struct {{ int accept; int answer; double score; double threshold; }} howsure_decision;
-static const double howsure_thresholds[] = {{{values}}};
-static const char *const howsure_names[] = {{{names}}};
-
-static inline int howsure_segment(const char *name) {{
-  int i;
-  for (i = 0; i < {count}; i++) if (strcmp(howsure_names[i], name) == 0) return i;
-  return {count};
-}}
-
-static inline howsure_decision howsure_decide(const double *values, int segment) {{
-{body}
-  howsure_decision made;
-  if (place < 0 || place > {count}) place = {count};
-  made.answer = answer;
-  made.score = score;
-  made.threshold = howsure_thresholds[place];
-  made.accept = valid && score >= made.threshold && made.threshold < INFINITY;
-  return made;
-}}
-#endif
-"""
-
-JS_TEMPLATE = """/*
-{head}
- * values: an array of one number for each class, or of one score. Whatever is not a number defers.
- */
-const thresholds = [{values}];
-const names = [{names}];
-
-export function decide(values, segmentName) {{
-  const segment = names.indexOf(segmentName);
-{body}
-  if (place < 0 || place >= names.length) place = names.length;
-  const threshold = thresholds[place];
-  // null and text would be taken for numbers.
-  const numbers = values.length === {size} && Array.from(values).every((v) => typeof v === "number");
-  const accept = numbers && Boolean(valid) && score >= threshold && threshold < Infinity;
-  return {{ accept, answer, score, threshold }};
-}}
-"""
