@@ -32,6 +32,7 @@ Way: TypeAlias = Literal["each", "keep", "one", "max", "sum", "argmax", "product
 UNIT = 2.0**-53  # half of the last digit of 1
 RULED_OUT = -1e200  # in the place of minus infinity: below every logit, and dividing it is safe
 SMALLEST_EXPONENT = -708.0  # PostgreSQL refuses an exp that underflows
+FLUSHED = 1e-200  # PostgreSQL refuses products that underflow: smaller numbers are 0 there
 UP = 1.25 * UNIT  # of a number: to the next larger one
 WHOLE = 2.0**52  # adding and subtracting it rounds to a whole number
 TOP_CLASSES = 5  # of top_k_mass
@@ -75,8 +76,10 @@ class Program:
 class ProgramBuilder:
     """Writes the steps of one policy down, and how exact they are."""
 
-    def __init__(self, k: int, target: str, precision: str) -> None:
-        self.k = k
+    def __init__(self, k: int, target: str, precision: str, dialect: str) -> None:
+        self.k, self.flushed = k, ""
+        if target == "sql" and dialect == "postgres":
+            self.flushed = f"0.0 if v > {-FLUSHED!r} and v < {FLUSHED!r} else "
         self.tolerance = ROW_SUM_TOLERANCE[{"double": 8, "float": 4}[precision]]
         self.steps: list[Step] = []
         self.vectors: dict[str, Floats] = {}
@@ -87,6 +90,8 @@ class ProgramBuilder:
         if (target, precision) == ("c", "float"):
             self.function += 2.0**-23
             self.tiny = SINGLE_TINY
+        if self.flushed:
+            self.tiny = FLUSHED * 2.0**20
         self.sum = (2 * min(k, 100) + 12) * UNIT + self.function
         self.moved = 0.0  # by how much a calibrator can add to that
         self.exact = False
@@ -102,13 +107,15 @@ class ProgramBuilder:
         within = f"v >= {-LARGEST_NUMBER!r} and v <= {LARGEST_NUMBER!r}"
         if ruled_out:
             self.add("bad", "sum", f"0.0 if {within} or v == -inf else 1.0")
-            self.add("x", "each", f"v if {within} else {RULED_OUT!r} if v == -inf else 0.0")
+            self.add(
+                "x", "each", f"{self.flushed}v if {within} else {RULED_OUT!r} if v == -inf else 0.0"
+            )
             self.add("top", "argmax", "x")
             some = f"top_most >= {-LARGEST_NUMBER!r}"
             self.add("valid", "one", f"1.0 if bad == 0.0 and {some} else 0.0")
             return
         self.add("bad", "sum", f"0.0 if {within} else 1.0")
-        self.add("x", "each", f"v if {within} else 0.0")
+        self.add("x", "each", f"{self.flushed}v if {within} else 0.0")
         self.add("valid", "one", "1.0 if bad == 0.0 else 0.0")
 
     def take_probabilities(self) -> None:
@@ -118,7 +125,7 @@ class ProgramBuilder:
         self.add("bad", "sum", f"0.0 if {within} else 1.0")
         self.add("mass", "sum", f"v if {within} else 0.0")
         self.add("valid", "one", f"1.0 if bad == 0.0 and {_near('mass', tolerance)} else 0.0")
-        clipped = "v if v >= 0.0 and v <= 1.0 else 1.0 if v > 1.0 else 0.0"
+        clipped = f"{self.flushed}v if v >= 0.0 and v <= 1.0 else 1.0 if v > 1.0 else 0.0"
         if self.k != 2:
             self.add("x", "each", clipped)
             return
@@ -128,11 +135,12 @@ class ProgramBuilder:
         self.add("joined", "one", f"1.0 if {_near('both', TRUE_COMPLEMENT)} else 0.0")
         self.add("x", "each", "given if i == 1 or joined == 0.0 else 1.0 - other")
 
-    def take_number(self, low: str, high: str) -> None:
-        """`x`, one number that is compared."""
+    def take_number(self, low: str, high: str, *, mapped: bool) -> None:
+        """`x`, one number that is compared, or `mapped` before."""
+        flushed = self.flushed * mapped
         self.add("bad", "sum", f"0.0 if v >= {low} and v <= {high} else 1.0")
         self.add("valid", "one", "1.0 if bad == 0.0 else 0.0")
-        self.add("x", "each", f"v if v >= {low} and v <= {high} else 0.0")
+        self.add("x", "each", f"{flushed}v if v >= {low} and v <= {high} else 0.0")
         self.exact = True
 
     # ---- calibrators
@@ -274,6 +282,8 @@ class ProgramBuilder:
         exact = self.moved == 0
         if name == "max_logit":
             self.add("score", "one", "peak")
+            if self.flushed:
+                return self._finish(UNIT, self.moved + self.tiny)
             return self._finish(0.0, 0.0 if exact else self.moved + UNIT)
         self._exponentiate("e", "z - peak", "i == top or ")
         self.add("rest", "sum", "e")
@@ -330,7 +340,7 @@ class ProgramBuilder:
             return self._finish(self.sum + moved, (2 * min(self.k, 100) + 32) * UNIT)
         self.add("sum_h", "sum", "q * log(q) if q > 0.0 else 0.0")
         self.add("h", "one", "-sum_h")
-        absolute = moved * (log(self.k) + 2)
+        absolute = moved * (log(self.k) + 2) + self.tiny
         return self._score_entropy(name, self.sum + self.function + 4 * UNIT, absolute)
 
     def score_number(self) -> Program:

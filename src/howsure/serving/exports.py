@@ -96,7 +96,7 @@ def plan_export(
     calibrator = policy.calibrator
     if type(calibrator).__name__ == "Identity":
         calibrator = None
-    builder = ProgramBuilder(policy.k or 1, target, precision)
+    builder = ProgramBuilder(policy.k or 1, target, precision, dialect)
     if given in ("logits", "probs"):
         program = _plan_classes(builder, policy, calibrator, given)
     else:
@@ -161,9 +161,9 @@ def _plan_number(
     if calibrator is not None and not getattr(calibrator, "top_label", False):
         raise InputError(f"this {name} needs all classes; export with --input logits or probs.")
     if policy.score == "max_prob":
-        builder.take_number("0.0", "1.0")
+        builder.take_number("0.0", "1.0", mapped=calibrator is not None)
     else:
-        builder.take_number("-inf", "inf")
+        builder.take_number("-inf", "inf", mapped=False)
     if isinstance(calibrator, (Platt, Beta, Isotonic)):
         builder.map_each(calibrator)
     return builder.score_number()
