@@ -408,3 +408,23 @@ def test_few_missed_positives(howsure: Callable, tmp_path: Path) -> None:
     assert "0.3 of the positives passed as negative" in ran.out.replace("\n", " ")
     assert "expected" not in ran.out
     assert howsure("threshold", "t.csv", "--accuracy", "0.9", "--max-missed", "0.3").code == 2
+
+
+def test_each_segmentation_for_itself(howsure: Callable, tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    sure = rng.random(1200) ** 0.2
+    right = (rng.random(1200) < sure).astype(int)
+    columns = [sure.round(4), right, rng.choice(["a", "b"], 1200), rng.integers(20, 80, 1200)]
+    rows = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
+    text = "\n".join(["confidence,correct,site,age", *rows])
+    (tmp_path / "a.csv").write_text(text)
+    call = ("threshold", "a.csv", "--risk", "0.2", "--json")
+    both = howsure(*call, "--by", "site", "--by", "age:40,60")
+    assert both.code == 0
+    found = [json.loads(line) for line in both.out.splitlines()]
+    alone = [json.loads(howsure(*call, "--by", by).out) for by in ("site", "age:40,60")]
+    assert found == alone
+    assert [one["by"] for one in found] == ["site", "age:40,60"]
+    refused = howsure(*call, "--by", "site", "--by", "age:40,60", "-o", "p.json")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--by hospital,age:40,60" in refused.err

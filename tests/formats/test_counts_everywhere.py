@@ -60,3 +60,23 @@ def test_count_is_repetition(
         assert stopped.value.code in (0, None), err
         results.append(strip(json.loads(out), name))
     assert results[0] == results[1]
+
+
+def test_a_policy_of_counted_rows_decides_like_that_of_repeated_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_both(tmp_path, "", 1)
+    made: list[list[object]] = []
+    for name in ("counted", "repeated"):
+        for call in (
+            ["threshold", f"{name}.csv", "--risk", "0.2", "-o", f"{name}.json", "-q"],
+            ["decide", f"{name}.json", "counted.csv"],
+        ):
+            with pytest.raises(SystemExit) as stopped:
+                main(call)
+            assert stopped.value.code in (0, None)
+        decisions = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        made.append([(one["line"], one["decision"], one["score"]) for one in decisions])
+    assert made[0] == made[1]
+    assert len(made[0]) == 150  # a row is one case to decide, however often it was seen

@@ -83,8 +83,10 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option(
     "--by",
+    "segmentations",
+    multiple=True,
     metavar="COLUMN",
-    help="Own thresholds: hospital, age:40,60, crossed hospital,age:40,60, predicted (class).",
+    help="Own thresholds: hospital, age:40,60, crossed hospital,age:40,60, predicted (class); repeatable.",
 )
 @click.option(
     "--together", "at_once", is_flag=True, help="All guarantees of segments hold at once."
@@ -146,7 +148,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @add_label_options
 def command(
     files: Sequence[str], score: str | None, loss: str | None, image_score: str | None,
-    by: str | None,
+    segmentations: Sequence[str],
     at_once: bool, rest: Rest, minimum: int | None, cluster: str | None, suggest: float | None,
     calibrator: str | None, on: str | None, on_split: str | None, out: str | None,
     drift: str | None, guarantee: str | None, false_alarms: float, online: str | None, audit: float,
@@ -166,6 +168,7 @@ def command(
       howsure threshold all.npz --split val --on-split test --risk 0.02
       howsure threshold val.csv --error-cost 50 --deferral-cost 1 --expert-error 0.01
       howsure threshold val.npz --risk 0.02 --suggest 0.95 -o policy.json
+      howsure threshold val.csv --risk 0.05 --by hospital --by age:40,60
       howsure threshold val.csv --risk 0.05 --by hospital,age:40,60 --together -o policy.json
       howsure threshold tags.npz --multilabel --risk 0.05 -o policy.json
       howsure threshold scans.npz --loss dice --risk 0.15 --bound betting -o policy.json
@@ -178,6 +181,17 @@ def command(
     from howsure.predictions.images import IMAGE_SCORES, images_of
     from howsure.report.focus import Focus
 
+    context = click.get_current_context()
+    if len(segmentations) > 1:
+        if at_once or out or drift or guarantee or online:
+            raise InputError(
+                "a policy has one segmentation: cross several, as in --by hospital,age:40,60, or leave out "
+                "--together, -o, --drift, --guarantee and --online."
+            )
+        given = {name: context.params[name] for name in context.params if name != "segmentations"}
+        codes = [context.invoke(command, segmentations=(one,), **given) for one in segmentations]
+        return max(codes)
+    by = next(iter(segmentations), None)
     extras = StateOptions(
         drift=drift,
         guarantee=guarantee,
@@ -281,7 +295,11 @@ def command(
     policy = replace(policy, read=record_reading(options, preds))
     _write_states(policy, preds, out, extras, quiet)
     if as_json:
-        click.echo(strict_json.dump_pretty(data), nl=False)
+        # Of several segmentations each is a line.
+        several = context.parent is not None and context.parent.command is context.command
+        click.echo(
+            strict_json.dump_line(data) if several else strict_json.dump_pretty(data).rstrip()
+        )
     elif not quiet:
         from howsure.report.render.report_sheet import build_plan_sheet
 

@@ -36,6 +36,8 @@ TOP_ANSWER_VALUES = ("confidence", "logprob", "score")  # one number per row
 NUMBERS = (*VECTORS, *TOP_ANSWER_VALUES, "weight", "count", "correct", "grade", "loss")
 CLASSES = "classes"  # among names: what the classes are called, in their order
 PARTS = (*COLUMN_ALIASES, *SAMPLES, CLASSES)
+CLASS_LIST = "names"  # an array with as many texts as there are classes
+TEXT_DTYPES = ("<U", "|S", "str", "text", "object")  # how the names of these types begin
 ATTRIBUTE = "attribute "  # before the name of a further column
 WORD_SEPARATORS = "_-. :/"  # between what columns have in common and the name of a class
 COMPARED_NAMES = 1000  # names among which a similar one is looked for
@@ -78,6 +80,11 @@ def plan_parts(contents: Contents, options: ReadOptions) -> Plan:
             similar = (_suggest_similar(part, contents.entries) for part in VALUES)
             hint = next(filter(None, similar), "")
         raise InputError(contents.path.name, got=got, need=need, hint=hint)
+    if not contents.table and "class_names" not in plan and CLASS_LIST in contents.entries:
+        listed = contents.entries[CLASS_LIST]
+        values = contents.entries[plan[choose_values(plan, options)][0]]
+        if listed.dtype.startswith(TEXT_DTYPES) and listed.shape == values.shape[1:2]:
+            plan["class_names"] = (CLASS_LIST,)
     if options.mc and not any(part in plan for part in SAMPLES):
         lacking = f"has no mc_logits or mc_probs{_describe_split(split)}"
         got = f"{lacking} ({_describe_entries(contents)})"

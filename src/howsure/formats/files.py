@@ -514,8 +514,7 @@ def _load_slices(
                 streams[name] = entry.blocks(step)
         for blocks in zip(*streams.values(), strict=True):
             there = {name: make_array_entry(a) for name, a in zip(streams, blocks, strict=True)}
-            part = Contents(path=run.path, entries={**run.entries, **there}, table=run.table)
-            yield load_fields(part, options)
+            yield load_fields(replace(run, entries={**run.entries, **there}), options)
 
 
 def _split_predictions(

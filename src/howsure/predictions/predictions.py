@@ -618,7 +618,8 @@ class Predictions:
             return self.prediction == self.labels
         if self.graded:
             raise InputError(
-                "these predictions have a loss instead of right and wrong; use preds.loss."
+                "these predictions have a loss or grades between 0 and 1 instead of right and wrong, which this "
+                "needs; howsure threshold takes them, in Python preds.loss has them."
             )
         if self.known_correct is None:
             raise InputError(

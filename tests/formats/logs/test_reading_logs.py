@@ -237,7 +237,7 @@ def test_graded_answers_are_losses(tmp_path: Path) -> None:
     preds = hs.read(path)
     np.testing.assert_allclose(preds.loss, [0.5, 0.0, 1.0])
     with pytest.raises(
-        hs.InputError, match=r"have a loss instead of right and wrong; use preds\.loss"
+        hs.InputError, match=r"have a loss or grades between 0 and 1 instead of right and wrong"
     ):
         _ = preds.correct
     assert "mean loss 0.5, 1 refused" in repr(preds)
