@@ -97,3 +97,18 @@ def test_what_is_no_number_is_refused(bad: object) -> None:
     ):
         with pytest.raises(InputError, match="a number is needed"):
             call()
+
+
+def test_edges_of_betting() -> None:
+    assert bounds.betting([1.0], 5e-324) == 1.0  # 1/delta is infinite
+    assert bounds.group_betting([0.0, 0.0], [0.0, 5.0], [0.0, 5.0], 0.05) == bounds.group_betting(
+        0, [5], 5, 0.05
+    )
+    tiny = [5e-324] * 5
+    assert bounds.group_betting(tiny, tiny, tiny, 0.05) == 1.0
+    assert bounds.group_betting([], [], [], 0.05) == 1.0
+    for wrong in ([float("nan")], [float("inf")], ["a"], None):
+        with pytest.raises(InputError):
+            bounds.group_betting(wrong, wrong, wrong, 0.05)
+    with pytest.raises(InputError, match="is not a count"):
+        bounds.clopper_pearson(float("inf"), float("inf"), 0.05)

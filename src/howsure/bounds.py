@@ -5,7 +5,7 @@ most delta.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil, e, log
+from math import ceil, e, inf, log
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -157,13 +157,13 @@ def betting(losses: ArrayLike, delta: float) -> float:
     mean = (0.5 + np.cumsum(x)) / (i + 1)
     variance = (0.25 + np.cumsum((x - mean) ** 2)) / (i + 1)
     variance_before = np.concatenate(([0.25], variance[:-1]))
-    stake = np.sqrt(2 * log(1 / delta) / (len(x) * variance_before))
+    stake = np.sqrt(-2 * log(delta) / (len(x) * variance_before))
 
     def is_refused(m: float) -> bool:
         bet = stake
         if m < 1:  # a loss of 1 costs at most 3/4 of the capital
             bet = np.minimum(stake, 0.75 / (1 - m))
-        return bool(np.cumsum(np.log1p(bet * (m - x))).max() >= log(1 / delta))
+        return bool(np.cumsum(np.log1p(bet * (m - x))).max() >= -log(delta))
 
     if not is_refused(1.0):
         return 1.0
@@ -191,22 +191,24 @@ def group_betting(loss: ArrayLike, kept: ArrayLike, size: ArrayLike, delta: floa
     0.0584
     """
     check_proportion(delta, "delta")
-    lost, n, size = np.broadcast_arrays(
-        np.asarray(loss, dtype=np.float64),
-        np.asarray(kept, dtype=np.float64),
-        np.asarray(size, dtype=np.float64),
-    )
+    columns = [
+        checks.finite(checks.floats(x, name), name).astype(np.float64)
+        for x, name in ((loss, "loss"), (kept, "kept"), (size, "size"))
+    ]
+    lost, n, size = (np.ravel(column) for column in np.broadcast_arrays(*columns))
     if ((lost > n + 1e-9) | (lost < 0) | (n > size)).any():
         raise InputError(
             "losses must lie in [0, 1], and no group can have more accepted samples than its size."
         )
+    some = size > 0
+    mean, share = lost[some] / size[some], n[some] / size[some]
 
     def is_refused(risk: float) -> bool:
-        worth = (lost - risk * n) / ((1 - risk) * size)
+        worth = (mean - risk * share) / (1 - risk)
         log_capital = np.log1p(-np.outer(STAKES, np.minimum(worth, 1.0))).sum(axis=1)
-        return bool(np.logaddexp.reduce(log_capital) - log(len(STAKES)) >= log(1 / delta))
+        return bool(np.logaddexp.reduce(log_capital) - log(len(STAKES)) >= -log(delta))
 
-    if not len(n) or not is_refused(1 - 1e-12):
+    if not len(share) or not is_refused(1 - 1e-12):
         return 1.0
     # The capital grows with the risk.
     return _bisect(is_refused, low=0.0, steps=40)
@@ -222,5 +224,5 @@ def check_proportion(x: float, name: str) -> float:
 
 def _check_counts(errors: float, n: float) -> None:
     errors, n = checks.real(errors, "errors"), checks.real(n, "n")
-    if not 0 <= errors <= n:
+    if not 0 <= errors <= n < inf:
         raise InputError(f"{errors:g} of {n:g} is not a count; errors must lie between 0 and n.")

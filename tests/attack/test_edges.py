@@ -5,10 +5,12 @@ number.
 import json
 import tracemalloc
 import warnings
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.attack import numbers
 
 import howsure as hs
 from howsure import InputError, Outcomes, Predictions, tally
@@ -273,3 +275,11 @@ def test_digits_that_are_no_number_are_names(digits: str) -> None:
 def test_bins_without_number_are_refused() -> None:
     with pytest.raises(InputError, match="a number of bins of at least 2 is needed"):
         Cut.of(f"age:{'9' * 5000}")
+
+
+def test_odd_numbers_give_a_value_or_are_refused(tmp_path: Path) -> None:
+    """Every eleventh of the calls that `python -m benchmarks.attack --only 5` makes."""
+    calls = chain(numbers.list_bounds(), numbers.list_calls(tmp_path))
+    faults = {name: numbers.run(call) for name, call in islice(calls, 0, None, 11)}
+    assert len(faults) > 500
+    assert {name: fault for name, fault in faults.items() if fault} == {}

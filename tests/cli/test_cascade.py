@@ -1,6 +1,7 @@
 """howsure cascade, and the join of models by ids that it rests on."""
 
 import json
+import sqlite3
 from collections.abc import Callable
 from math import inf
 from pathlib import Path
@@ -109,3 +110,75 @@ def test_two_harness_logs(howsure: Callable) -> None:
     alone = [cost + 50 * (1 - accuracy) for cost, accuracy in zip((1, 2), accuracies, strict=True)]
     assert found["expected"]["cost"] < min(*alone, 20)
     assert sum(found["expected"]["shares"]) == pytest.approx(1)
+
+
+def test_what_it_wrote_is_applied(tmp_path: Path, howsure: Callable) -> None:
+    rng = np.random.default_rng(0)
+    files: dict[str, str] = {}
+    for model, power in (("small", 0.4), ("large", 0.1)):
+        for part in ("val", "test"):
+            (tmp_path / part).mkdir(exist_ok=True)
+            c = rng.random(500).round(4)
+            right = rng.random(500) < c**power
+            rows = [(f"{part}{i}", c[i], int(right[i])) for i in range(500)]
+            files[part + model] = write(tmp_path / part, f"{model}.csv", rows)
+    args = [files["valsmall"], files["vallarge"], "--costs", "1,5", "--person", "30"]
+    args += ["--on", files["testsmall"], "--on", files["testlarge"], "-o", "cascade.json"]
+    ran = howsure("cascade", *args, "--error", "200")
+    assert "% are wrong (95% confidence)" in " ".join(ran.out.split())
+    cascade = hs.load(tmp_path / "cascade.json")
+    assert cascade.names == ("small", "large")
+    assert cascade.expected.bound is None
+    # The bound of the whole, counted by hand.
+    models = [hs.read(files[f"test{name}"]) for name in cascade.names]
+    first = models[0].confidence >= cascade.thresholds[0]
+    answered = first | (models[1].confidence >= cascade.thresholds[1])
+    right = np.where(first, models[0].correct, models[1].correct)
+    wrong = int((answered & ~right).sum())
+    assert cascade.judged.bound == hs.bounds.clopper_pearson(wrong, int(answered.sum()), 0.05)
+    # One row at a time: who decides, in a file, in a program and as SQL.
+    low = min(cascade.thresholds) / 2
+    rows = [
+        ("small", 1.0, None),
+        ("small", low, "large"),
+        ("large", 1.0, None),
+        ("large", low, "a person"),
+        ("huge", 1.0, "a person"),
+    ]
+    lines = [json.dumps({"model": name, "confidence": c}) for name, c, _ in rows]
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines) + "\n")
+    made = [json.loads(x) for x in howsure("decide", "cascade.json", "rows.jsonl").out.splitlines()]
+    assert [row.get("next") for row in made] == [follower for *_, follower in rows]
+    policy = cascade.to_policy()
+    for row, (name, c, follower) in zip(made, rows, strict=True):
+        one = policy.decide_one(confidence=c, segment=name)
+        assert (one.next, one.accept) == (follower, row["decision"] == "accept")
+    assert made[4]["known"] is False
+    sql = ["--to", "sql", "--input", "confidence", "-o", "cascade.sql"]
+    assert howsure("export", "cascade.json", *sql).code == 0
+    text = (tmp_path / "cascade.sql").read_text()
+    assert "of the whole cascade" in text
+    expression = text[text.index("CASE") :]
+    with sqlite3.connect(":memory:") as base:
+        for row, (name, c, _) in zip(made, rows, strict=True):
+            query = f"SELECT {expression} FROM (SELECT ? AS model, ? AS confidence)"
+            assert base.execute(query, (name, c)).fetchone()[0] == row["decision"]
+    refused = howsure("decide", "cascade.json", files["testsmall"])
+    assert refused.code == 2
+    assert "has no 'model'" in refused.err
+
+
+def test_samples_that_belong_together_bound_nothing() -> None:
+    models = [
+        hs.Predictions.from_confidence([0.9, 0.8], [1, 1], ids=["a", "b"], group=["x", "x"])
+        for _ in range(2)
+    ]
+    found = Cascade((0.5, 0.5), (1, 5), 20).evaluate(join_stages(models))
+    assert found.bound is None
+    assert found.n == 2
+    assert Cascade((0.5, 0.5), (1, 5), 20, judged=found).to_policy().guarantee is None
+
+
+def test_names_that_are_not_different_are_refused() -> None:
+    with pytest.raises(hs.InputError, match="different names"):
+        Cascade((0.5, 0.5), (1, 5), 20, names=("a", "a"))

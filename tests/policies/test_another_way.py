@@ -454,6 +454,39 @@ def test_a_plan_counts_a_test() -> None:
 
 
 @pytest.mark.parametrize(
+    ("loss", "below", "compatible"), [(0.05, True, True), (0.25, False, True), (0.6, False, False)]
+)
+def test_a_plan_judges_graded_answers(loss: float, below: bool, compatible: bool) -> None:
+    rng = np.random.default_rng(1)
+
+    def grade(n: int, mean: float, **beside: Any) -> Predictions:
+        losses = rng.permutation((np.arange(n) < mean * n) * 0.9)
+        return Predictions.from_confidence(np.full(n, 0.9), loss=losses, **beside)
+
+    choose = lambda t: guaranteed_threshold(t, risk=0.2, delta=0.1, bound="betting")
+    fit = grade(400, 0.05)
+    policy = Policy.fit(fit, choose)
+    test = grade(100, loss)
+    found = plan(policy, choose, fit, test=test)["test"]
+    assert found is not None
+    assert (found["observed_below"], found["compatible"]) == (below, compatible)
+    assert found["graded"] is True
+    assert found["deferral"] == {}
+    accuracy = found["accuracy"]
+    assert accuracy["value"] == pytest.approx(1 - test.loss.mean())
+    assert accuracy["low"] < accuracy["value"] < accuracy["high"]
+    # Answers that belong together have no limits here, so they contradict nothing.
+    pairs = grade(100, loss, group=np.arange(100) // 2)
+    grouped = plan(policy, choose, fit, test=pairs)["test"]
+    assert grouped is not None
+    assert (grouped["accuracy"]["low"], grouped["accuracy"]["high"]) == (0, 1)
+    nothing = Predictions.from_confidence(np.full(9, 0.2), loss=np.ones(9))
+    empty = plan(policy, choose, fit, test=nothing)["test"]
+    assert empty is not None
+    assert empty["compatible"] is None
+
+
+@pytest.mark.parametrize(
     ("right", "below", "compatible"), [(100, True, True), (78, False, True), (40, False, False)]
 )
 def test_what_a_test_says_about_a_promise(right: int, below: bool, compatible: bool) -> None:

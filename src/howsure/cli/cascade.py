@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import inf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,8 +73,9 @@ def command(
     """A small model first, then a large one, then a person: which thresholds cost least?
 
     Each FILE holds one model's answers to the same questions, the cheapest first; they are joined by ids. A question
-    that a model did not answer goes to the next one. Nothing is guaranteed: judge the thresholds on new data with --on.
-    Exit code 1 where everything goes to the person.
+    that a model did not answer goes to the next one. Nothing is guaranteed by the data that choose the thresholds: --on
+    judges them on other data, and bounds the errors. howsure decide and howsure export apply what -o writes. Exit code 1
+    where everything goes to the person.
 
     \b
     Examples:
@@ -107,16 +108,22 @@ def command(
             error_cost=error,
             accuracy=accuracy,
         )
-    judged = chosen.evaluate(_read_stages(on, options)) if on else None
+    names = tuple(Path(path).name.partition(".")[0] for path in files)
+    if all(names) and len(set(names)) == len(names):
+        chosen = replace(chosen, names=names)
+    if on:
+        chosen = replace(chosen, judged=chosen.evaluate(_read_stages(on, options)))
     if out is not None:
         from howsure._core.saving import save
 
         save(chosen, out)
         note(f"wrote {out}", quiet)
     if as_json:
-        click.echo(strict_json.dump_line(strict_json.to_plain({**asdict(chosen), "on": judged})))
+        facts = asdict(chosen)
+        judged = facts.pop("judged")
+        click.echo(strict_json.dump_line(strict_json.to_plain({**facts, "on": judged})))
     elif not quiet:
-        say(_draw_table(chosen, judged, files))
+        say(_draw_table(chosen, files))
     return int(chosen.expected is not None and chosen.expected.shares[-1] == 1)
 
 
@@ -126,7 +133,7 @@ def _read_stages(files: Sequence[str], options: ReadOptions) -> list[Outcomes]:
     return join_stages([read_files([path], options) for path in files])
 
 
-def _draw_table(cascade: Cascade, judged: CascadeResult | None, files: Sequence[str]) -> Any:
+def _draw_table(cascade: Cascade, files: Sequence[str]) -> Any:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -135,8 +142,8 @@ def _draw_table(cascade: Cascade, judged: CascadeResult | None, files: Sequence[
     table.add_column("answers", justify="left")
     for name in ("from confidence", "share"):
         table.add_column(name, justify="right")
-    results = {"On these data": cascade.expected, "On new data": judged}
-    if judged is not None:
+    results = {"On these data": cascade.expected, "On new data": cascade.judged}
+    if cascade.judged is not None:
         table.add_column("share on new data", justify="right")
     thresholds = ["never" if at == inf else f"{at:.4g}" for at in cascade.thresholds]
     names = [Path(f).stem for f in files]
@@ -156,4 +163,7 @@ def _describe(result: CascadeResult) -> str:
     own = f"{result.accuracy:.4g} of the models' own answers are right"
     if isnan(result.accuracy):
         own = "no model answers"
+    elif result.bound is not None:
+        sure = 1 - result.delta
+        own += f", of such answers at most {result.bound * 100:.3g} % are wrong ({sure:.0%} confidence)"
     return f"mean cost {result.cost:.4g}; {own}; {result.system_accuracy:.4g} with the person's."

@@ -125,7 +125,8 @@ def command(
     an online policy (howsure threshold --online) the threshold follows --labels and its file is updated.
     Exit code 3 where an alarm of --drift or --guarantee stands, until howsure alarms reset. With a policy for many
     labels (howsure threshold --multilabel) each line has a case and the decision about each of its labels, with one
-    for masks (howsure threshold --loss dice) an image. The file is read as the one that the policy was made from
+    for masks (howsure threshold --loss dice) an image. With a cascade (howsure cascade) the column model says whose
+    answer a row is, and a deferred line says who is next. The file is read as the one that the policy was made from
     (howsure threshold --name, --percent, ...), unless an option says otherwise.
 
     \b
@@ -134,6 +135,7 @@ def command(
       howsure decide policy.json new.parquet -o decisions.jsonl
       howsure decide policy.json new.jsonl -o decisions.jsonl --resume
       howsure decide tags_policy.json tags.csv --multilabel
+      howsure decide cascade.json small.jsonl
       howsure decide online.json - --labels labelled.jsonl --drift drift.json
       howsure decide policy.json - --guarantee kept.json --labels came.jsonl --alarms alarms.jsonl --stop-on-alarm
     """
@@ -267,6 +269,10 @@ def load_policy(path: str) -> Policy | OnlinePolicy:
 
     if isinstance(value, OnlinePolicy):
         return value
+    from howsure.policies.cascades import Cascade
+
+    if isinstance(value, Cascade):
+        return value.to_policy()
     raise InputError(
         f"{path} holds a saved {type(value).__name__}, not a policy; make one with howsure threshold."
     )

@@ -71,12 +71,15 @@ def command(
 
     from howsure._core.file_access import replace_file, write_text
     from howsure._core.saving import identify_saved, load
+    from howsure.policies.cascades import Cascade
     from howsure.policies.policy import Policy
     from howsure.serving.export_text import TEXT_EXPORTS
     from howsure.serving.exports import plan_export
     from howsure.serving.gateways import GATEWAYS, plan_gateway
 
     value = load(policy)
+    if isinstance(value, Cascade):
+        value = value.to_policy()
     if not isinstance(value, Policy):
         raise InputError(f"{policy} holds a saved {type(value).__name__}, not a policy.")
     digest = identify_saved(policy)[1]

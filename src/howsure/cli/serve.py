@@ -136,6 +136,11 @@ def command(
     fixed = load_policy(policy)
     if not isinstance(fixed, Policy):
         raise InputError(f"{policy} is an online policy; howsure decide applies it.")
+    if fixed.following:
+        raise InputError(
+            f"{policy} is a cascade, which is asked about one id more than once; "
+            "howsure decide applies it, and decide_one in a service of your own."
+        )
     check_call(call, fixed)
     check_target(Path(out))
     token = os.environ.get(TOKEN_VARIABLE, "")

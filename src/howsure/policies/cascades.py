@@ -10,13 +10,15 @@ from typing import TypeAlias
 import numpy as np
 
 from howsure._core import checks
-from howsure._core.checks import Bools, Floats, InputError, Ints
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure._core.indices import count_values
-from howsure.policies.policy import Policy
+from howsure.bounds import clopper_pearson
+from howsure.policies.policy import PERSON, Basis, Guarantee, Policy
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 
+MODEL_COLUMN = "model"  # says whose answer a row is
 MAX_COMBINATIONS = 1_000_000  # of thresholds that are tried
 # Answers, or how to get them for some rows.
 Model: TypeAlias = Predictions | Callable[[Ints], Predictions]
@@ -32,6 +34,11 @@ class CascadeResult:
     accuracy: float
     system_accuracy: float
     shares: tuple[float, ...]  # answered by each model, then by the person
+    n: int = 0
+    # At most so many of the models' own answers are wrong, with probability 1 - delta; None on the
+    # data that chose the thresholds, and where samples belong together.
+    bound: float | None = None
+    delta: float = 0.05
 
 
 @frozen(eq=False)
@@ -66,12 +73,16 @@ class Cascade:
     human_error: float = 0.0
     error_cost: float = 0.0
     expected: CascadeResult | None = None
+    names: tuple[str, ...] = ()  # of the models
+    judged: CascadeResult | None = None  # on other data than those that chose the thresholds
 
     def __post_init__(self) -> None:
         if len(self.thresholds) != len(self.costs) or not self.costs:
             raise InputError(
                 f"{len(self.thresholds)} thresholds for {len(self.costs)} costs; one of each is needed."
             )
+        if self.names and len(set(self.names)) != len(self.costs):
+            raise InputError(f"{len(self.costs)} models need as many different names.")
         for threshold in self.thresholds:
             checks.within(threshold, -inf, inf, "a threshold")
         for cost in (*self.costs, self.human_cost, self.error_cost):
@@ -132,7 +143,8 @@ class Cascade:
         best = np.unravel_index(int(total_cost.argmin()), total_cost.shape)
         thresholds = tuple(float(grid[i]) for grid, i in zip(grids, best, strict=True))
         cascade = replace(nobody, thresholds=thresholds)
-        return replace(cascade, expected=cascade.evaluate(stages))
+        # They chose the thresholds, so they bound nothing.
+        return replace(cascade, expected=replace(cascade.evaluate(stages), bound=None))
 
     def evaluate(self, stages: Sequence[Outcomes]) -> CascadeResult:
         """Cost and accuracy of these thresholds on any data."""
@@ -150,12 +162,48 @@ class Cascade:
         missed = (answered - hits) / n + self.human_error * shares[person]
         model_cost = np.dot(self.costs, reached)
         cost = model_cost + self.human_cost * shares[person] + self.error_cost * missed
+        bound: float | None = None
+        if all(o.group is None for o in stages):
+            bound = clopper_pearson(answered - hits, answered, CascadeResult.delta)
         return CascadeResult(
             cost=float(cost),
             accuracy=hits / answered if answered else float("nan"),
             system_accuracy=float(1 - missed),
             shares=tuple(shares.tolist()),
+            n=n,
+            bound=bound,
         )
+
+    def to_policy(self) -> Policy:
+        """The same as a policy with a threshold for each `model`, for one answer at a time: `decide`,
+        `decide_one`, `howsure decide` and `howsure export`. What is deferred says who is next.
+
+        >>> policy = Cascade((0.8, 0.5), (1, 5), 20, names=("small", "large")).to_policy()
+        >>> [policy.decide_one(confidence=0.7, segment=model).next for model in ("small", "large")]
+        ['large', None]
+        >>> policy.decide_one(confidence=0.4, segment="large").next
+        'a person'
+        """
+        names = self.names or tuple(str(i + 1) for i in range(len(self.costs)))
+        policy = Policy(
+            score="max_prob",
+            threshold=inf,
+            by=MODEL_COLUMN,
+            keys=names,
+            thresholds=self.thresholds,
+            following=(*names[1:], PERSON),
+        )
+        judged = self.judged
+        if judged is None or judged.bound is None:
+            return policy
+        guarantee = Guarantee(
+            rule=f"of the whole cascade, at a mean cost of {judged.cost:.4g} (clopper_pearson on held-out data)",
+            risk=judged.bound,
+            delta=judged.delta,
+            bound=judged.bound,
+        )
+        basis = Basis(n=judged.n, coverage=1 - judged.shares[-1], accuracy=judged.accuracy)
+        return replace(policy, guarantee=guarantee, basis=basis)
 
     def decide(
         self, models: Sequence[Model], policies: Sequence[Policy] | None = None
@@ -225,7 +273,11 @@ def join_stages(models: Sequence[Predictions]) -> list[Outcomes]:
         rows = [place[name] for name in column]
         score, correct = np.full(len(place), -inf), np.zeros(len(place), dtype=np.bool_)
         score[rows], correct[rows] = preds.confidence, preds.correct
-        stages.append(Outcomes(score, correct=correct, id=np.array(list(place))))
+        group: Array | None = None
+        if preds.group is not None:
+            group = np.full(len(place), "", dtype=object)
+            group[rows] = preds.group.astype(str)
+        stages.append(Outcomes(score, correct=correct, id=np.array(list(place)), group=group))
     return stages
 
 

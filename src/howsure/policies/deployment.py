@@ -16,7 +16,7 @@ from howsure._core import checks, strict_json
 from howsure._core.checks import Array, Bools, Floats, InputError
 from howsure._core.frozen import frozen
 from howsure._core.indices import count_values, sort_distinct
-from howsure.bounds import clopper_pearson_interval, compute_proportion_limits
+from howsure.bounds import betting, clopper_pearson_interval, compute_proportion_limits
 from howsure.policies.guarantee import Guaranteed
 from howsure.policies.policy import CASE_SCORE, Decisions, Policy
 from howsure.policies.thresholds import Threshold
@@ -302,6 +302,7 @@ class TrialData(TypedDict):
     risk_guaranteed: float | None
     observed_below: bool | None
     compatible: bool | None
+    graded: bool  # accuracy is the mean of 1 − loss
     deferral: dict[str, list[DeferralData]]
 
 
@@ -448,10 +449,6 @@ def plan(
         kept = int(decisions.accept.sum())
         out["expected"] = replace(expected, coverage=coverage, kept=kept)
     if test is not None:
-        if test.graded:
-            raise InputError(
-                "a test holds right and wrong answers against the promise; the answers of this one are graded."
-            )
         out["test"] = _judge_on_test(policy, test, level)
     # The order of the keys is part of the format.
     ordered = {name: out[name] for name in PlanData.__annotations__ if name in out}
@@ -587,9 +584,16 @@ def _count_deferrals(
 
 def _judge_on_test(policy: Policy, test: Predictions, level: float) -> dict[str, object]:
     """Coverage and accuracy on test data, and whether the promised risk is compatible with them."""
-    decisions, right = _decide_and_judge(policy, test)
+    deferral: dict[str, tuple[Deferral, ...]] = {}
+    if test.graded:
+        decisions = policy.decide(test)
+        accuracy = _average_grades(test, decisions.accept, level)
+    else:
+        decisions, right = _decide_and_judge(policy, test)
+        accepted_right = int((decisions.accept & right).sum())
+        accuracy = count_share(accepted_right, int(decisions.accept.sum()), level)
+        deferral = _count_deferrals(policy, test, level)
     n, kept = len(decisions), int(decisions.accept.sum())
-    accuracy = count_share(int((decisions.accept & right).sum()), kept, level)
     risk = nan if policy.guarantee is None else policy.guarantee.risk
     below = compatible = None
     if kept and not isnan(risk):
@@ -603,5 +607,20 @@ def _judge_on_test(policy: Policy, test: Predictions, level: float) -> dict[str,
         "risk_guaranteed": risk,
         "observed_below": below,
         "compatible": compatible,
-        "deferral": _count_deferrals(policy, test, level),
+        "graded": test.graded,
+        "deferral": deferral,
     }
+
+
+def _average_grades(test: Predictions, accept: Bools, level: float) -> Share:
+    """The mean of 1 − loss over accepted answers. Where several of them belong together, its limits
+    are not known.
+    """
+    loss = test.loss[accept]
+    if not len(loss):
+        return Share(nan, 0.0, 1.0)
+    low, high = 0.0, 1.0
+    half = (1 - level) / 2
+    if test.group is None or len(np.unique(test.group)) == test.n:
+        low, high = 1 - betting(loss, half), betting(1 - loss, half)
+    return Share(float(1 - loss.mean()), low, high)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure._core.checks import LARGEST_NUMBER, Floats, InputError
+from howsure.policies.policy import PERSON
 from howsure.predictions import Predictions
 from howsure.predictions.columns import (
     COMPLEMENT_DECIMALS,
@@ -59,6 +60,7 @@ class OneDecision(NamedTuple):
     score: float = nan
     segment: str | None = None
     known: bool = True  # whether the segment has a threshold of its own
+    next: str | None = None  # in a cascade: who decides what is deferred
 
 
 class DecisionObserver(Protocol):
@@ -90,6 +92,7 @@ class OneByOne:
             )
         self.policy = policy
         self.own = dict(zip(policy.keys, policy.thresholds, strict=True))
+        self.following = dict(zip(policy.keys, policy.following, strict=False))
         self.maps: dict[tuple[str, int | None], tuple[RowMap | None, str]] = {}
         self.reached = f"{policy.score} reaches its threshold"
         self.below = f"{policy.score} is below its threshold"
@@ -130,6 +133,9 @@ class OneByOne:
                 reason = f"segment {name!r} has no threshold of its own"
             elif threshold == inf:
                 reason = f"segment {name!r} has no guarantee"
+        follower: str | None = None
+        if policy.following and not accept:
+            follower = self.following.get(name or "", PERSON)
         suggestions: tuple[str | int, ...] = ()
         if policy.suggestions is not None and not accept and kind in ("logits", "probs"):
             suggestions = self._suggest(kind, values, scored.answer)
@@ -143,6 +149,7 @@ class OneByOne:
             score=scored.score,
             segment=name,
             known=known,
+            next=follower,
         )
 
     def _take_score(self, value: ArrayLike, prediction: Answer) -> Scored:

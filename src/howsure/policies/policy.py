@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Rest = Literal["defer", "common"]
 Rule: TypeAlias = "Callable[..., Threshold | Guaranteed]"  # a tally or outcomes → a threshold
 DONT_KNOW = "I don't know"
+PERSON = "a person"  # who decides what no model of a cascade does
 NO_ANSWER = ""  # what a decision model answers where it refused
 CASE_SCORE = "case"  # the confidences of all answers of a case, together
 SMALLEST_CONFIDENCE = 1e-300  # a confidence of 0 has no logarithm
@@ -49,6 +50,7 @@ ROW_COLUMNS = (
     "segment",
     "known",
     "suggested",
+    "next",
 )
 
 
@@ -96,6 +98,7 @@ class Decisions:
     segment: Array | None = None  # by which the threshold was looked up
     known: Bools | None = None  # whether this segment has a threshold of its own
     suggested: Ints | None = None  # classes for what is deferred, likeliest first, then -1
+    next: Array | None = None  # in a cascade: who decides what is deferred, else ""
 
     @property
     def coverage(self) -> float:
@@ -169,6 +172,9 @@ class Policy:
     read: ReadOptions | None = None
     asked: Asked | None = None  # of a decision model: its name and questions
     suggestions: Suggestions | None = None
+    following: tuple[
+        str, ...
+    ] = ()  # of a cascade: who decides what is deferred, for each of `keys`
 
     def __post_init__(self) -> None:
         # A policy may come from a file that somebody edited: whatever decides is checked here.
@@ -186,6 +192,8 @@ class Policy:
             parse_segments(self.by or "")
         if self.guarantees and len(self.guarantees) != len(self.keys):
             raise InputError(f"{len(self.keys)} keys have {len(self.guarantees)} guarantees.")
+        if self.following and len(self.following) != len(self.keys):
+            raise InputError(f"{len(self.keys)} keys have {len(self.following)} followers.")
         if self.by == "image" and len(self.keys) != 1:
             raise InputError("by='image' needs one key, the score of an image.")
         if len(self.keys) != len(self.thresholds) or (self.keys and self.by is None):
@@ -428,7 +436,12 @@ class Policy:
         if not self.segmented:
             return decisions
         segment = self.find_keys(preds, answer)
-        return replace(decisions, segment=segment, known=np.isin(segment, self.keys))
+        decisions = replace(decisions, segment=segment, known=np.isin(segment, self.keys))
+        if not self.following:
+            return decisions
+        follower = dict(zip(self.keys, self.following, strict=True))
+        names = [follower.get(key, PERSON) for key in segment.tolist()]
+        return replace(decisions, next=np.where(decisions.accept, "", np.array(names)))
 
     def decide_one(
         self,

@@ -117,6 +117,10 @@ def _format_decisions(decisions: Decisions, bursts: Sequence[str] | None = None)
             extra[i] += f',"segment":{strict_json.dump_line(str(name))}'
             if not known:
                 extra[i] += ',"known":false'
+    if decisions.next is not None:
+        for i, name in enumerate(decisions.next.tolist()):
+            if name:
+                extra[i] += f',"next":{strict_json.dump_line(name)}'
     if decisions.suggested is not None:
         for i, (row, accepted) in enumerate(
             zip(decisions.suggestions(), decisions.accept.tolist(), strict=True)

@@ -329,13 +329,14 @@ def _write_sentences(plan: PlanData) -> list[str]:
     if plan["expected"]:
         lines.append(f"expected   {_write_shares(plan['expected'])}")
     if plan["test"]:
-        lines.append(f"test       {_write_shares(plan['test'])}{_judge_trial(plan['test'])}")
+        word = "1 - loss" if plan["test"]["graded"] else "accuracy"
+        lines.append(f"test       {_write_shares(plan['test'], word)}{_judge_trial(plan['test'])}")
     return lines
 
 
-def _write_shares(result: ExpectedData | TrialData) -> str:
+def _write_shares(result: ExpectedData | TrialData, word: str = "accuracy") -> str:
     coverage, accuracy = _format_share(result["coverage"]), _format_share(result["accuracy"])
-    return f"coverage {coverage}, accuracy {accuracy}"
+    return f"coverage {coverage}, {word} {accuracy}"
 
 
 def _judge_trial(trial: TrialData) -> str:
