@@ -213,7 +213,10 @@ def _grow_bins(t: RankedScores, z: float, tail: int, margin: float) -> tuple[lis
 
 def count_wanted(high: float, low: float, z: float) -> float:
     """How many samples a bin of this width must exceed."""
-    return inf if high == low else 0.25 * (z / (high - low)) ** 2
+    if high == low:
+        return inf
+    ratio = z / (high - low)
+    return 0.25 * ratio * ratio  # inf where scores are nearly equal; ** would raise
 
 
 def top_up_last_bin(ends: list[int], target: float) -> list[int]:
@@ -230,7 +233,8 @@ def _move_to_last_bin(count: Ints, target: float) -> Ints:
         return count
     # The share is proportional to the last bin's own count, an apparent slip of the released code
     # that is kept so that results agree.
-    take = int((target - last) * last / int(count.sum()))
+    n = int(count.sum())
+    take = int(min((target - last) * last / n, n))  # n empties every bin, as more would
     return np.append(count[:-1] - take, last + take * (len(count) - 1))
 
 

@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from howsure import InputError, Tally, curves, tally
+from howsure import InputError, Tally, adaptive, curves, tally
+from howsure.curves import bin_table
 from howsure.tallies import counted, packed_keys
 from howsure.tallies.building import from_columns, to_columns
 from howsure.tallies.row_tally import count_rows
@@ -161,6 +162,15 @@ def sum_exactly(plain: Tally, cuts: Any) -> Iterator[tuple[float, Fraction, Frac
         ]
         exact = sum(claims, Fraction(0))
         yield float(exact), exact, sum(map(abs, claims), Fraction(0))
+
+
+def test_bins_of_claims_that_hardly_differ() -> None:
+    """A last bin as narrow as this wants more samples than an integer holds."""
+    for least in (1e-21, 5e-324):
+        score = np.repeat([0.75, 0.375, 2 * least, least], [19, 1, 40, 40])
+        correct = np.arange(100) % 3 > 0
+        for name, t in kinds(score, correct):
+            assert bin_table(t, adaptive()).count.tolist() == [80, 20], name
 
 
 CURVES = [curves.risk_coverage, curves.roc, curves.precision_recall]

@@ -2,6 +2,7 @@
 handed.
 """
 
+import json
 import os
 import re
 import resource
@@ -11,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from howsure import InputError, save
+from howsure import InputError, Predictions, save
 from howsure.policies import Policy
-from howsure.serving.journal import hold_lock
-from howsure.serving.stream import decide_file
+from howsure.serving.journal import decision_lines, hold_lock
+from howsure.serving.stream import Serving, decide_file
 
 POLICY = Policy("max_prob", 0.8)
 LINE = '{"confidence": 0.9}\n'
@@ -99,3 +100,29 @@ def test_head_is_told_what_it_was_handed(tmp_path: Path) -> None:
     assert found is not None
     assert 3 <= int(found[1].replace(",", "")) < 200_000
     assert all(line.endswith(b"}\n") for line in taken)
+
+
+def test_ids_that_are_all_text_are_written_as_beside_a_number() -> None:
+    ids = ["plain", 'a"b', "line\nbreak", "é\u202e\x7f", "::error::", "##[group]", ""]
+    decisions = POLICY.decide(Predictions.from_confidence([0.9] * 8))
+    texts = decision_lines(decisions, range(8), [*ids, "8"]).splitlines()
+    mixed = decision_lines(decisions, range(8), [*ids, 8]).splitlines()
+    assert texts[:-1] == mixed[:-1]
+    assert [json.loads(line)["id"] for line in mixed] == [*ids, 8]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ['{"x": [{"confidence": 0.1}', '{"confidence": 0.1}, {"confidence": 0.2}', "[1]", "{", "1"],
+)
+def test_a_bad_line_takes_no_other_with_it(bad: str, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text(f'{LINE} {{"confidence": 0.7}}\r\n\n{bad}\n{LINE}')
+    skip = Serving(on_bad="skip")
+    served = decide_file(POLICY.decide, tmp_path / "in.jsonl", tmp_path / "out.jsonl", how=skip)
+    assert (served.decided, served.bad) == (3, 1)
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [(line["line"], line.get("score")) for line in lines if "decision" in line] == [
+        (1, 0.9),
+        (2, 0.7),
+        (5, 0.9),
+    ]

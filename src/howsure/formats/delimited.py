@@ -177,6 +177,12 @@ class DelimitedTable:
             del self._waiting[:step]
 
     def _split_bad_rows(self, rows: Iterable[ParsedRow]) -> Iterator[Contents | BadLine]:
+        rows = list(rows)
+        width = len(self.header)
+        whole = [(n, row) for n, row in rows if isinstance(row, list) and len(row) == width]
+        if len(whole) == len(rows) > 0 and self.delimiter != ";":  # nearly always
+            yield self._build_contents([n for n, _ in whole], [row for _, row in whole])
+            return
         checked = ((number, self._check_row(number, cells)) for number, cells in rows)
         for good, run in groupby(checked, key=lambda row: isinstance(row[1], list)):
             numbers: list[int] = []

@@ -107,6 +107,10 @@ class JsonLinesParser:
 
     def take_lines(self, lines: Sequence[NumberedLine]) -> Iterator[Contents | BadLine]:
         """Runs of objects, and the lines that hold none."""
+        plain = self._parse_plain_lines(lines)
+        if plain is not None:
+            yield from self._build_runs(plain, 0)
+            return
         rows: list[tuple[int, JsonObject]] = []
         size = 0  # about the bytes of these rows, where the file is packed
         for line in lines:
@@ -124,6 +128,25 @@ class JsonLinesParser:
                 rows, size = [], 0
                 yield BadLine(number=number, error=e)
         yield from self._build_runs(rows, size)
+
+    def _parse_plain_lines(
+        self, lines: Sequence[NumberedLine]
+    ) -> list[tuple[int, JsonObject]] | None:
+        """Every line one object that begins at once; None where it may not be so."""
+        if self.budget is not None:
+            return None
+        rows: list[tuple[int, JsonObject]] = []
+        try:
+            texts = b"\n".join([raw for _, raw in lines]).decode("utf-8").split("\n")
+            for (number, _), text in zip(lines, texts, strict=True):
+                value, end = DECODER.raw_decode(text)
+                record = as_record(value)
+                if record is None or (end < len(text) and not text[end:].isspace()):
+                    return None
+                rows.append((number, record))
+        except (ValueError, RecursionError):
+            return None
+        return rows
 
     def take_list(self, data: bytes) -> Iterator[Contents]:
         """All objects of a list as one run; they are numbered from 1 on."""

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from json.encoder import encode_basestring_ascii
 from math import inf, isfinite
 from pathlib import Path
 from time import monotonic
@@ -26,6 +27,7 @@ import numpy as np
 from howsure._core import strict_json
 from howsure._core.checks import Array, InputError
 from howsure._core.frozen import frozen
+from howsure._core.text import escape_json
 from howsure.formats.json_lines import READ_BLOCK_BYTES
 from howsure.policies.policy import Decisions
 
@@ -98,6 +100,9 @@ def _format_stamp(stamp: str) -> str:
 def _format_ids(ids: Sequence[Any] | None, n: int) -> list[str]:
     if ids is None:
         return [""] * n
+    if all(type(name) is str for name in ids):  # nearly always; a name has no line of its own
+        names = escape_json("\n".join(map(encode_basestring_ascii, ids))).split("\n")
+        return [f'"id":{name},' for name in names]
     return ["" if name is None else f'"id":{_format_value(name)},' for name in ids]
 
 
