@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from howsure.predictions import Predictions
     from howsure.predictions.read_options import ReadOptions
     from howsure.report.calibration_report import CalibrationReport
+    from howsure.report.question_reports import QuestionReports
     from howsure.report.report import Report
     from howsure.report.report_types import CalibrationData
 
@@ -155,7 +157,6 @@ def command(
       howsure evaluate test.npz --calibrator calibrator.json
     """
     from howsure.report.calibration_report import calibration_report, opinion_report
-    from howsure.report.question_reports import CALIBRATE_HEAD, build_calibration_row
 
     # What cannot be written is refused before anything is fitted.
     if html:
@@ -173,6 +174,20 @@ def command(
             "say what to judge on: --on TEST, or --on-split test for another split of the same file."
         )
     test_files = on or fit
+    metric = None
+    if criterion is not None:
+        from howsure import metrics
+
+        metric = getattr(metrics, criterion)
+    fit_pair = partial(
+        calibration_report,
+        method=method,
+        criterion=metric,
+        objective=objective,
+        folds=folds,
+        level=level,
+        seed=seed,
+    )
     questions = list_questions(fit, options) or []
     if len(questions) > 1 and not others:
         # Each question has classes of its own, so what is written is about one of them.
@@ -181,22 +196,7 @@ def command(
                 f"{Path(fit[0]).name} asks {len(questions)} questions; a calibrator and its page are "
                 "about one: say --question."
             )
-        results: dict[str, CalibrationData] = {}
-        for name in questions:
-            own = replace(options, question=name)
-            after = read_right_or_wrong(test_files, replace(own, split=on_split), "calibrate")
-            with show_spinner(f"fitting {name}"):
-                result = calibration_report(
-                    read_files(fit, own), after, method, folds=folds, level=level, seed=seed
-                )
-            results[name] = result.to_dict()
-        reports = collect_questions(
-            fit,
-            results,
-            head=CALIBRATE_HEAD,
-            build_row=build_calibration_row,
-            say_of=lambda data: data.get("lead", []),
-        )
+        reports = calibrate_questions((fit, test_files), questions, options, on_split, fit_pair)
         show_questions(reports, as_json=as_json, targets=[], quiet=quiet)
         return
     test_options = replace(options, split=on_split)
@@ -206,11 +206,6 @@ def command(
     except InputError as e:
         # The test data have an option of their own for the split.
         raise InputError(str(e).replace("(--split)", "(--on-split)")) from None
-    metric = None
-    if criterion is not None:
-        from howsure import metrics
-
-        metric = getattr(metrics, criterion)
     if others:
         if method != "all" or metric is not None or html:
             raise InputError(
@@ -232,16 +227,7 @@ def command(
             )
     else:
         with show_spinner("fitting"):
-            report = calibration_report(
-                val,
-                test,
-                method,
-                criterion=metric,
-                objective=objective,
-                folds=folds,
-                level=level,
-                seed=seed,
-            )
+            report = fit_pair(val, test)
     if out:
         from howsure._core.saving import save
 
@@ -272,6 +258,34 @@ def command(
         from howsure.report.render.report_sheet import build_calibration_sheet
 
         say(build_calibration_sheet(report.to_dict()))
+
+
+def calibrate_questions(
+    files: tuple[Sequence[str], Sequence[str]],
+    questions: Sequence[str],
+    options: ReadOptions,
+    on_split: str | None,
+    fit_pair: Callable[[Predictions, Predictions], CalibrationReport],
+) -> QuestionReports:
+    """Before and after of each question of a decision model's log; `files` are to fit and to judge
+    on.
+    """
+    from howsure.report.question_reports import CALIBRATE_HEAD, build_calibration_row
+
+    results: dict[str, CalibrationData] = {}
+    for name in questions:
+        own = replace(options, question=name)
+        val = read_right_or_wrong(files[0], own, "calibrate")
+        test = read_right_or_wrong(files[1], replace(own, split=on_split), "calibrate")
+        with show_spinner(f"fitting {name}"):
+            results[name] = fit_pair(val, test).to_dict()
+    return collect_questions(
+        files[0],
+        results,
+        head=CALIBRATE_HEAD,
+        build_row=build_calibration_row,
+        say_of=lambda data: data.get("lead", []),
+    )
 
 
 def choose_splits(file: str, options: ReadOptions) -> tuple[ReadOptions, str | None]:

@@ -148,6 +148,7 @@ def find_unused(contents: Contents, used: Plan, options: ReadOptions) -> dict[st
         for telling, names in TELLING_NAMES.items():
             if plain in names and telling not in used:
                 unused[name] = f"--name {telling}={name}"
-        if name not in unused and plain.startswith(TELLING_STARTS):
+        tells = plain.startswith(TELLING_STARTS) or plain.endswith("_confidence")
+        if name not in unused and tells:
             unused[name] = f"--name confidence={name}"
     return unused

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -230,3 +231,85 @@ def test_a_text_about_the_record_is_no_mark_of_the_question(tmp_path: Path) -> N
         log = read_decision_log(write_lines(tmp_path / f"{len(digests)}.jsonl", records))
         digests.append(log.questions[0].digest)
     assert digests[0] == digests[2] != digests[1]
+
+
+def test_labels_of_another_model_are_agreement(tmp_path: Path) -> None:
+    records = [{"id": i, "answers": {"q": choice("a", 0.9)}} for i in range(3)]
+    path = write_lines(tmp_path / "a.jsonl", records)
+    for name, doubted in (("fallback_labels.csv", True), ("people.csv", False)):
+        labels = tmp_path / name
+        labels.write_text("id,q\n0,a\n1,a\n2,b\n")
+        preds = hs.read(path, labels=labels)
+        assert preds.receipt is not None
+        assert ("agreement with it is counted, not truth" in str(preds.receipt)) == doubted
+
+
+def test_rows_miss_one_by_the_rounding_of_their_digits(tmp_path: Path) -> None:
+    answer = {
+        "type": "choice",
+        "choice": "a",
+        "confidence": 0.01,
+        "probabilities": {"a": 0.34, "b": 0.33, "c": 0.32},
+    }
+    lines = [{"id": i, "label": "a", "answers": {"q": answer}} for i in range(3)]
+    preds = hs.read(write_lines(tmp_path / "a.jsonl", lines))
+    assert preds.class_names == ("a", "b", "c")
+    assert preds.confidence.tolist() == [0.34] * 3
+
+
+def test_the_answer_is_what_the_model_chose(tmp_path: Path) -> None:
+    answer = {
+        "type": "choice",
+        "choice": "b",
+        "confidence": 0.0,
+        "probabilities": {"a": 0.5, "b": 0.5},
+    }
+    lines = [{"id": i, "label": "b", "answers": {"q": answer}} for i in range(3)]
+    assert hs.read(write_lines(tmp_path / "a.jsonl", lines)).correct.all()
+
+
+def test_without_confidence_and_probabilities_there_is_no_threshold(tmp_path: Path) -> None:
+    answer = {"type": "choice", "choice": "b"}
+    lines = [{"id": i, "label": "b", "answers": {"q": answer}} for i in range(12)]
+    path = write_lines(tmp_path / "a.jsonl", lines)
+    with pytest.raises(InputError, match="has no confidence for 12 of 12 answers to 'q'"):
+        hs.read(path, options=ReadOptions(kind="confidence"))
+
+
+def test_the_same_question_of_another_type_is_refused_with_its_line(tmp_path: Path) -> None:
+    lines = [{"answers": {"q": choice("a", 0.9)}}, {"answers": {"q": {"type": "noul", "noul": 1}}}]
+    with pytest.raises(InputError, match=r"line 2: the answer to 'q' is a yes/no"):
+        read_decision_log(write_lines(tmp_path / "a.jsonl", lines))
+
+
+REAL = Path(os.environ.get("HOWSURE_SHARED", Path(__file__).parents[4] / "shared"))
+REAL_LOGS = [
+    ("decidebench/results_v1.0_jev.first26.jsonl", (17, 1, 17)),
+    ("decidebench/results_v1_openai-decisions.first18.jsonl", (12, 1, 12)),
+    ("Jev-Calibration/jev_variants.first15.jsonl", (10, 8, 80)),
+    ("jev-calibration-audit/06-chaosnli.first54.jsonl", (36, 4, 60)),
+]
+
+
+@pytest.mark.parametrize(("name", "counts"), REAL_LOGS)
+def test_real_logs(name: str, counts: tuple[int, int, int]) -> None:
+    path = REAL / "data2" / "llm_decisions" / name
+    if not path.is_file():
+        pytest.skip("the shared folder is not there")
+    assert is_decision_log(path)
+    log = read_decision_log(path)
+    assert (len(log.lines), len(log.questions), len(log.question)) == counts
+    assert len(log.models) == 1
+    kinds = [question.kind for question in log.questions]
+    if counts[1] == 8:
+        assert [kinds.count(kind) for kind in ("yes/no", "choice", "score")] == [3, 4, 1]
+
+
+def test_real_tables() -> None:
+    folder = REAL / "data2" / "llm_decisions"
+    if not folder.is_dir():
+        pytest.skip("the shared folder is not there")
+    several = folder / "jev-calibration-eval/jevctx-p2_per-item.first289.csv"
+    with pytest.raises(InputError, match=r"the same 'item_id' for 2 values of 'arm'"):
+        hs.read(several)
+    assert hs.read(folder / "is-jev-calibrated/decisions.first51.csv").n == 33

@@ -564,16 +564,11 @@ def build_decision_contents(
             cells = ["" if cell is None else str(cell) for cell in log.envelope[name]]
             columns[name] = make_text_array(cells)[log.record]
     single = chosen is not None
-    unique = (
-        record_ids
-        if single
-        else np.char.add(np.char.add(record_ids.astype(str), " "), names.astype(str))
-    )
+    columns["id"] = record_ids
+    if not single:
+        columns["id"] = join_texts(record_ids, " ", names)
     if repeated:
-        unique = np.char.add(
-            np.char.add(unique.astype(str), " line "), log.lines[log.record].astype(str)
-        )
-    columns["id"] = unique
+        columns["id"] = join_texts(columns["id"], " line ", log.lines[log.record])
     if options.case is not None or not single or repeated:
         columns["group"] = find_cases(log, options, record_ids)
     table = {name: column[rows] for name, column in columns.items()}
@@ -594,6 +589,11 @@ def build_decision_contents(
         asked=list_asked(log, options),
         notes=tuple(notes),
     )
+
+
+def join_texts(first: Array, between: str, second: Array) -> Array:
+    """Two columns as one of text."""
+    return np.char.add(np.char.add(first.astype(str), between), second.astype(str))
 
 
 def drop_unlabelled_cases(
@@ -685,17 +685,17 @@ def build_matrix(log: DecisionLog, rows: Bools, question: TypedQuestion) -> Floa
     if not (sizes == len(options)).all():
         return None
     place = starts[:, None] + np.arange(len(options))
-    numbers = log.option[place]
+    numbers, answers = log.option[place], log.answer[at]
     if question.kind == "choice":
         by_name = {name: i for i, name in enumerate(options)}
         order = np.array([by_name.get(name, -1) for name in log.option_names])
-        numbers = order[numbers]
+        numbers, answers = order[numbers], order[answers]
     matrix = np.zeros(place.shape)
     np.put_along_axis(matrix, numbers, log.probability[place], axis=1)
-    own = log.get_answer_probability()[at]
     sums = np.abs(matrix.sum(axis=1) - 1)
     slack = len(options) * 0.5 * 10.0 ** -(count_digits(log.probability) or DIGITS) + 1e-6
-    if (own < matrix.max(axis=1) - 1e-12).any() or (sums > slack).any():
+    # Of two options at one half the answer may be the second.
+    if (answers != matrix.argmax(axis=1)).any() or (sums > slack).any():
         return None
     return matrix
 

@@ -5,6 +5,9 @@ question, or a line per question.
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from howsure._core.checks import InputError
@@ -21,7 +24,7 @@ from howsure.formats.logs.decisions import (
 from howsure.predictions.class_labels import COLUMN_ALIASES
 from howsure.predictions.read_options import ReadOptions
 
-MODEL_LABEL_WORDS = ("fallback", "teacher", "judge", "model", "llm")
+MODEL_LABEL_WORDS = ("fallback", "teacher", "judge", "llm", "gpt")  # of who may have labelled
 
 
 def load_log(path: Path, options: ReadOptions, join: str | None = None) -> DecisionLog:
@@ -39,14 +42,33 @@ def open_decision_log(
     """What a log is called, and its answers as a table."""
     if labels is None:
         log = choose_records(load_log(path, options), options.where)
-        return log.title, build_decision_contents(log, options)
+        contents = build_decision_contents(log, options)
+        doubts = doubt_labels([options.get_column("labels") or ""])
+        return log.title, replace(contents, notes=(*contents.notes, *doubts))
     ours, sign, theirs = (word.strip() for word in labels[1].partition("="))
     log = choose_records(load_log(path, options, ours), options.where)
     if ours == "id" and not sign and "id" not in log.envelope:
         ours, theirs = choose_ids(log)[0], "id"
     truth = read_question_labels(Path(labels[0]), theirs or ours, log, options)
     contents = build_decision_contents(log, options, truth, ours if ours != "line" else None)
-    return log.title, contents
+    doubts = doubt_labels([Path(labels[0]).stem, options.get_column("labels") or ""])
+    return log.title, replace(contents, notes=(*contents.notes, *doubts))
+
+
+def doubt_labels(names: Sequence[str]) -> list[str]:
+    """What to say where labels are called as if another model had given them.
+
+    >>> doubt_labels(["fallback_labels", ""])
+    ["labels called 'fallback_labels' may be a model's: then agreement with it is counted, not truth"]
+    """
+    doubts: list[str] = []
+    for name in names:
+        words = re.split(r"[^a-z]+", name.lower())
+        if any(word in MODEL_LABEL_WORDS for word in words):
+            doubts.append(
+                f"labels called {name!r} may be a model's: then agreement with it is counted, not truth"
+            )
+    return doubts
 
 
 def read_question_labels(path: Path, ids: str, log: DecisionLog, options: ReadOptions) -> Truth:
