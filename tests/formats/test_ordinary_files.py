@@ -174,3 +174,27 @@ def test_labels_that_count_columns_are_told(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(build({"label": LABELS, **by_class("prob_", NAMES)}))
     assert "labels count these columns from 0 on (0 = 'cat')" in str(hs.read(path).receipt)
+
+
+def test_probabilities_called_logits_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez(path, logits=PROBS, labels=LABELS)
+    with pytest.raises(InputError, match="so these are probabilities, not logits") as e:
+        hs.read(path)
+    assert "--name probs=logits" in str(e.value)
+    assert hs.read(path, names={"probs": "logits"}).kind == "probs"
+    assert hs.read(path, names={"logits": "logits"}).kind == "logits"
+
+
+def test_log_probabilities_of_tokens_are_not_those_of_options(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = [{"logprobs": [-0.1, -0.2, -0.05], "label": int(y)} for y in LABELS]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InputError, match="log-probabilities of tokens, not of options"):
+        hs.read(path)
+    rows = [
+        {"logprobs": np.log(p).tolist(), "label": int(y)}
+        for p, y in zip(PROBS, LABELS, strict=True)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert hs.read(path).correct.mean() == pytest.approx(THREE, abs=1e-12)

@@ -18,6 +18,7 @@ from howsure.predictions import Predictions
 from howsure.predictions.given_answers import (
     check_ids,
     refuse_class_1_confidence,
+    refuse_other_numbers,
     take_answers,
 )
 from howsure.predictions.input_shapes import concat_layouts, lay_out_units
@@ -103,7 +104,10 @@ def _build_plain(data: Fields, options: ReadOptions) -> Predictions:
         return Predictions.from_probs(
             values, labels, renormalise=renormalise, digits=data.digits, **extras
         )
+    told = kind in options.names or options.kind is not None
     if kind not in TOP_ANSWER_VALUES:
+        if not told:
+            refuse_other_numbers(kind, values, data.column, data.class_names is not None)
         if values.ndim == 3:
             need = f"samples of shape (s, n, k) must be named mc_{kind}"
             raise InputError(kind, got=f"has shape {values.shape}", need=need)
@@ -112,7 +116,6 @@ def _build_plain(data: Fields, options: ReadOptions) -> Predictions:
     # One confidence per sample.
     correct = arrays.get("correct")
     prediction = arrays.get("prediction")
-    told = "confidence" in options.names or options.kind is not None
     if kind == "confidence" and prediction is not None and not told:
         refuse_class_1_confidence(values, prediction, data.column)
     if correct is None and prediction is not None and labels is not None:

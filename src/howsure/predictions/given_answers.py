@@ -13,7 +13,8 @@ from howsure._core import checks
 from howsure._core.checks import Array, InputError
 from howsure._core.indices import repeat_values
 from howsure._core.text import is_count, make_text_array
-from howsure.predictions.class_labels import number_classes
+from howsure.predictions.class_labels import CLASS_COLUMN_STARTS, number_classes
+from howsure.predictions.input_shapes import ROW_SUM_TOLERANCE
 from howsure.predictions.predictions import Predictions
 from howsure.predictions.read_options import Answers
 
@@ -27,6 +28,8 @@ OPPOSITES = {
     "pos": "neg",
 }
 TELLING_ANSWERS = 20  # fewer answers may lie on two sides of one half by chance
+TELLING_ROWS = 1000  # that are looked at
+MOST_OF_OPTIONS = 1.05  # the probabilities of all options together, with some rounding
 TELLING_SIDE = 5  # so many of each
 
 
@@ -120,6 +123,36 @@ def refuse_class_1_confidence(confidence: Array, answers: Array, column: str) ->
         need=f"so it is the probability of {one!r}, not how sure each answer is",
         hint=f"Read it with {option}, or if it is meant with --name {quote(f'confidence={column}')}",
     )
+
+
+def refuse_other_numbers(kind: str, values: Array, column: str, named: bool) -> None:
+    """Raise where numbers are called logits and all rows are distributions, or where a list of
+    log-probabilities without names of options holds more than all options can have together.
+    """
+    if values.ndim != 2 or values.shape[1] < 2 or len(values) < TELLING_ANSWERS:
+        return
+    rows = values[:TELLING_ROWS].astype(np.float64)
+    start = next((one for one in CLASS_COLUMN_STARTS if column.lower().startswith(one)), None)
+    columns = column if start is None else f"{start}*"
+    sums_to_one = (np.abs(rows.sum(axis=1) - 1) < ROW_SUM_TOLERANCE[4]).all()
+    if kind == "logits" and sums_to_one and rows.min() >= 0:
+        raise InputError(
+            f"{columns!r}",
+            got="holds rows that are not negative and sum to 1",
+            need="so these are probabilities, not logits",
+            hint=f"Read them with --name {quote(f'probs={columns}')}, or if they are meant with "
+            f"--name {quote(f'logits={columns}')}",
+        )
+    if kind != "logprobs" or named or rows.max() > 0:
+        return
+    if (np.exp(rows).sum(axis=1) > MOST_OF_OPTIONS).mean() > 0.5:
+        raise InputError(
+            f"{columns!r}",
+            got="holds lists whose probabilities sum to more than 1",
+            need="so these are log-probabilities of tokens, not of options",
+            hint="Give the exponential of their sum as confidence, or if options are meant say "
+            f"--name {quote(f'logprobs={columns}')}",
+        )
 
 
 def check_ids(ids: Array | None) -> None:

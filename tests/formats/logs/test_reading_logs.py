@@ -100,21 +100,23 @@ def test_the_kind_of_log_is_said_in_one_line(run: Callable[..., Any]) -> None:
 def test_a_constant_confidence_is_warned_about(run: Callable[..., Any]) -> None:
     path = data("llm_helm/bbq_openai_gpt-4o-2024-05-13")
     with pytest.warns(
-        UserWarning, match="sequence_probability is 1 for all 100 answers, so it ranks nothing"
+        UserWarning, match="sequence_probability is 1 for all 100 answers, so it cannot rank them"
     ):
         preds = hs.read(path)
     assert (preds.n, float(preds.correct.mean())) == (100, 0.95)
     code, _, err = run("evaluate", str(path), "--json")
-    assert (code, "ranks nothing" in err) == (0, True)
-    assert any("ranks nothing" in problem.what and not problem.stops for problem in problems(path))
+    assert (code, "cannot rank them" in err) == (0, True)
+    assert any(
+        "cannot rank them" in problem.what and not problem.stops for problem in problems(path)
+    )
 
 
 def test_splits_are_kept_apart() -> None:
     path = data("llm_helm/mmlu-subject_philosophy_eee")
     refused = pytest.raises(hs.InputError, match=r"2 splits \('test', 'valid'\)")
-    with pytest.warns(UserWarning, match="ranks nothing"), refused:
+    with pytest.warns(UserWarning, match="cannot rank them"), refused:
         hs.read(path)
-    with pytest.warns(UserWarning, match="ranks nothing"):
+    with pytest.warns(UserWarning, match="cannot rank them"):
         assert hs.read(path, split="test").correct.mean() == pytest.approx(1 / 9)
 
 

@@ -281,13 +281,13 @@ def find_kind(name: str, patterns: Sequence[tuple[re.Pattern[str], Kind]]) -> Ki
 
 
 def describe_constants(confidences: Sequence[Confidence]) -> tuple[str, ...]:
-    """A remark for each confidence that is the same for every question and so ranks nothing."""
+    """A remark for each confidence that is the same for every question and so cannot rank them."""
     remarks: list[str] = []
     for c in confidences:
         known = c.value[~np.isnan(c.value)]
         if len(known) > 1 and (known == known[0]).all():
             remarks.append(
-                f"{c.name} is {known[0]:g} for all {len(known):,} answers, so it ranks nothing; "
+                f"{c.name} is {known[0]:g} for all {len(known):,} answers, so it cannot rank them; "
                 "the model's interface probably gave no log-probabilities"
             )
     return tuple(remarks)
