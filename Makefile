@@ -25,6 +25,7 @@ demo:
 	@test -d .venv-demo || $(PYTHON) -m venv .venv-demo
 	@.venv-demo/bin/pip install $(PIP_FLAGS) .
 	@.venv-demo/bin/howsure demo
+	@echo "To type these commands as printed:  . .venv-demo/bin/activate"
 
 test: export COVERAGE_FILE = .coverage.core
 test: $(VENV)/$(STAMP)

@@ -30,6 +30,7 @@ from urllib.parse import unquote, urlsplit
 import howsure
 from docs import blocks
 from docs.adapters import ADAPTERS, LACKING
+from docs.llms import write_llms
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -403,6 +404,7 @@ def main() -> None:
     from howsure.cli.app import write_app
 
     write_app(str(SITE / "app"), asked.pyodide, None, tell=print)
+    write_llms(SITE / "llms.txt")
     check_links()
     print(f"built {SITE} in {time.monotonic() - began:.0f} s")
 

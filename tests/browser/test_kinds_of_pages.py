@@ -221,3 +221,12 @@ def test_two_classes_lead_with_the_class_that_is_looked_for(show: Any) -> None:
 def test_a_phone_shows_a_short_page(show: Any, pages: dict[str, str], name: str) -> None:
     p = show(html=pages[name], width=390)
     assert p.script("return document.documentElement.scrollHeight") <= 6000
+
+
+def test_calibration_begins_with_before_and_after_of_all(show: Any, pages: dict[str, str]) -> None:
+    p = show(html=pages["calibration"])
+    first = "return [...document.querySelectorAll('#changes ~ .pictures svg')].map((e) => e.dataset.picture)"
+    assert p.script(first) == ["corp", "methods"]
+    lines = "return document.querySelectorAll('[data-picture=methods] .line').length"
+    assert p.script(lines) == 2  # before, and the method that was asked for
+    assert p.script("return document.querySelectorAll('[data-picture=corp]').length") == 1

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from docs import blocks
+from docs.llms import write_llms
 
 
 @pytest.mark.parametrize("page", blocks.PAGES, ids=lambda p: p.stem)
@@ -30,3 +31,15 @@ def test_what_is_wrong_is_found(tmp_path: Path) -> None:
     assert "exit code 2" in command
     assert ran.left_out == ["## One needs no_such_package"]
     assert blocks.strangers(page) == ["page.md:24"]
+
+
+def test_llms_txt_names_every_command_and_page(tmp_path: Path) -> None:
+    write_llms(tmp_path / "llms.txt")
+    text = (tmp_path / "llms.txt").read_text(encoding="utf-8")
+    assert text.startswith("# howsure\n\n> How sure is your classifier")
+    for name in ("evaluate", "calibrate", "threshold", "decide", "compare", "monitor"):
+        assert f"### howsure {name}\n" in text
+    assert "--risk" in text
+    assert "(research.html): " in text
+    missing = [p.stem for p in blocks.PAGES if p.parent.name == "docs" and p.stem != "index"]
+    assert [stem for stem in missing if f"({stem}.html)" not in text] == []

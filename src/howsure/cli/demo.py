@@ -17,7 +17,7 @@ from howsure.cli.common import (
     show_report,
     show_spinner,
 )
-from howsure.cli.input_output import PathCommand
+from howsure.cli.input_output import DEMO_FILE, PathCommand
 
 
 @click.command(cls=PathCommand)
@@ -53,7 +53,8 @@ def command(
                 files=[path],
                 command="howsure demo",
             )
-        report.data["provenance"]["reading"] = format_reading_call([str(path)], options)
+        report.data["provenance"]["reading"] = format_reading_call([DEMO_FILE], options)
+        report.data["provenance"]["fitting"] = DEMO_FILE
         show_report(report, as_json=as_json, targets=targets, quiet=quiet)
     if not quiet and not as_json:
         say(

@@ -293,6 +293,12 @@ def command(
             return
     if loss != "top-5":  # no other command knows that loss
         report.data["provenance"]["reading"] = format_reading_call(files, options)
+        if len(files) == 1 and options.split == "test" and Path(files[0]).is_file():
+            from howsure.formats.diagnosis import describe
+
+            if set(describe(files[0], format=options.format).splits) == {"val", "test"}:
+                unsplit = format_reading_call(files, replace(options, split=None))
+                report.data["provenance"]["fitting"] = unsplit
     show_report(report, as_json=as_json, targets=targets, quiet=quiet, full=full)
     if report.data.get("streamed", {}).get("partial"):
         note("howsure: interrupted; this is the result of what was read by then.", quiet)

@@ -11,7 +11,9 @@ import glob
 import os
 import sys
 from collections.abc import Sequence
+from importlib.resources import files
 from io import TextIOBase
+from pathlib import Path
 from typing import Any, NoReturn, TextIO, cast
 
 import click
@@ -52,8 +54,17 @@ ASCII = "howsure_ascii"
 # Files.
 
 
+DEMO_FILE = "demo"  # names the predictions that come with howsure, where no file is called so
+
+
 class InputPath(click.Path):
     """A file that is read: its name, a pattern of names, NAME=FILE, or `-`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; `demo` is the file that comes with howsure."""
+        if value == DEMO_FILE and not Path(value).exists():
+            return str(files("howsure") / "data" / "fashion_mnist_cnn.npz")
+        return super().convert(value, param, ctx)
 
 
 class OutputPath(click.Path):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from functools import partial
 from math import isfinite, isnan
 from pathlib import Path
@@ -36,10 +36,12 @@ from howsure.report.report_types import (
     ChangeData,
     Changes,
     ChoiceData,
+    CurveData,
     FindingData,
 )
 from howsure.report.report_types import Number as NumberData
 from howsure.report.verdict import Finding, format_percent
+from howsure.report.views import draw_diagram
 from howsure.uncertainty.intervals import paired_difference
 from howsure.uncertainty.means import describe_few_groups, standard_error
 
@@ -92,6 +94,7 @@ class CalibrationReport:
     notes: tuple[str, ...]
     changed: int = 0
     groups: int | None = None
+    diagrams: Mapping[str, CurveData] = field(default_factory=dict[str, CurveData])
 
     @property
     def lead(self) -> list[str]:
@@ -194,6 +197,8 @@ class CalibrationReport:
         }
         if self.groups is not None:
             data["groups"] = self.groups
+        if self.diagrams:
+            data["diagrams"] = dict(self.diagrams)
         return data
 
 
@@ -242,6 +247,7 @@ def calibration_report(
     after = calibrator(test)
     changes = compare_before_after(test, after, level, seed)
     methods: dict[str, dict[str, float]] = {}
+    diagrams: dict[str, CurveData] = {}
     # In the order of the list of calibrators, whatever the order of the candidates.
     for candidate in CALIBRATORS:
         if candidate in candidates:
@@ -250,6 +256,7 @@ def calibration_report(
                 change.metric: evaluate_metric(getattr(metrics, change.metric), judged)
                 for change in changes
             }
+            diagrams[candidate] = draw_diagram(Outcomes.of(judged).tally())
     findings: list[FindingData] = []
     if not isinstance(calibrator, Identity):
         findings = find_changes(test, after)
@@ -279,6 +286,7 @@ def calibration_report(
         notes=tuple(notes),
         changed=count_changed_answers(test, after),
         groups=groups,
+        diagrams=diagrams,
     )
 
 

@@ -596,6 +596,7 @@ class Provenance(TypedDict):
     seed: int
     level: float
     versions: dict[str, str]
+    fitting: NotRequired[str]  # the same where `calibrate` finds splits to fit and to judge on
     reading: NotRequired[str]  # files and options by which a command reads the same data
     receipt: NotRequired[ReceiptData]
 
@@ -680,6 +681,7 @@ class CalibrationData(TypedDict):
     lead: NotRequired[list[str]]  # what changed, in two sentences
     changed: NotRequired[int]  # answers on the test data that are others now
     groups: NotRequired[int]  # clusters of the test data, where they come in clusters
+    diagrams: NotRequired[dict[str, CurveData]]  # threshold diagram of each method on the test data
 
 
 # The report on one model.

@@ -304,7 +304,7 @@ def draw_curves(s: Summary) -> dict[str, CurveData]:
     ideal = trace_ideal(kept, right, wrong)
     drawn = {
         "risk_coverage": _encode_curve(curves.risk_coverage(from_top), points),
-        "threshold_diagram": _encode_curve(curves.threshold_diagram(from_top), points),
+        "threshold_diagram": draw_diagram(t),
         "ideal_threshold_diagram": _encode_curve(ideal, ideal_points),
         "roc": _encode_curve(curves.roc(for_roc), points + 1),
         "precision_recall": _encode_curve(curves.precision_recall(from_bottom), points),
@@ -359,6 +359,11 @@ def thin_tally(t: Tally, rows: Ints, *, bottom_up: bool = False) -> Tally:
     # Infinite scores rank; their claim, which is not a number then, is never read.
     with np.errstate(invalid="ignore", over="ignore"):
         return from_rows(score, count, loss)
+
+
+def draw_diagram(t: Tally) -> CurveData:
+    """The threshold diagram of a tally, thinned as the curves of a report are."""
+    return _encode_curve(curves.threshold_diagram(thin_tally(t, pick_rows(t.distinct))), t.distinct)
 
 
 def draw_rejection(t: Tally) -> CurveData:

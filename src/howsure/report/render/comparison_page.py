@@ -24,7 +24,7 @@ from howsure.report.render.pictures import (
     shorten,
     thin_curve,
 )
-from howsure.report.render.sections import WITHOUT_INTERVAL_NOTE
+from howsure.report.render.sections import AAC_NOTE, WITHOUT_INTERVAL_NOTE
 from howsure.report.render.sentences import (
     NONE,
     count_shared_decimals,
@@ -73,7 +73,6 @@ PAIRS_TITLE, LEADERBOARD_TITLE = "Paired differences", "Leaderboard"
 INTERVALS_TITLE = "All numbers with their intervals"
 LEADERBOARD_METRICS = ("aurc", "ece", "coverage_at_risk_0.05", "eor_pool")  # beside accuracy
 PAIR_METRICS = ("aurc", "accuracy", "ece", "correctness_brier")
-AAC_NOTE = "AURC is also the AAC, the area above the threshold diagram."
 TIE_WORDS = {
     "accuracy": "is more accurate by {size}",
     "coverage_at_risk_0.01": "can automate {size} more at 1 % risk",

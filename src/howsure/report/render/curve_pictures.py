@@ -94,6 +94,32 @@ def draw_threshold_diagram(report: ReportData) -> Picture:
     return build_picture(caption, f, marks, series)
 
 
+def draw_method_diagrams(report: ReportData) -> Picture | None:
+    """The threshold diagrams of all calibrators in one frame (Vemuri 2020, figure 6.2)."""
+    calibration = report["calibration"]
+    if calibration is None or "diagrams" not in calibration or len(calibration["diagrams"]) < 2:
+        return None
+    diagrams = {name: thin_curve(c, BEFORE_POINTS) for name, c in calibration["diagrams"].items()}
+    low = min(y for c in diagrams.values() for y in c["y"] if y is not None)
+    f = make_frame(
+        Axis(label="share deferred"),
+        Axis(
+            ends=(max(0.0, low - 0.08 * (1 - low)) if low < 1 else 0.0, 1.0),
+            label="right among the kept",
+        ),
+    )
+    styles = {name: f"c{rank % 8} d{rank // 8}" for rank, name in enumerate(diagrams)}
+    caption = Caption(
+        name="methods",
+        title="Threshold diagrams of all calibrators",
+        read="A higher curve orders better; the area above it is the AAC. Calibrators that keep the order share one line.",
+        alt="Accuracy of the kept against the share deferred, one line for each calibrator",
+        legend=tuple(styles.items()),
+    )
+    marks = [draw_curve(f, c, styles[name]) for name, c in diagrams.items()]
+    return build_picture(caption, f, marks, {name: get_points(c) for name, c in diagrams.items()})
+
+
 def draw_reliability(report: ReportData, c: CurveData, name: str) -> Picture:
     """Accuracy against confidence with consistency bars and counts."""
     f = make_frame(Axis(label="confidence"), Axis(label="accuracy"))

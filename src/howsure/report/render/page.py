@@ -349,13 +349,14 @@ class ReportPictures(NamedTuple):
     positive: list[Picture]
     slices: list[Picture]
     confusions: list[Picture]
+    methods: list[Picture]
 
     @property
     def every(self) -> list[Picture]:
         """All of them."""
         reliability = [option.picture for option in self.binnings]
         first, last = [*self.linked, *reliability, *self.more], [*self.slices, *self.confusions]
-        return [*first, *self.corp, *self.positive, *last]
+        return [*first, *self.corp, *self.methods, *self.positive, *last]
 
 
 def draw_pictures(report: ReportData) -> ReportPictures:
@@ -410,6 +411,7 @@ def draw_pictures(report: ReportData) -> ReportPictures:
         positive=positive,
         slices=pictures.draw_slices(report.get("slices")),
         confusions=confusions,
+        methods=_drop_none([curve_pictures.draw_method_diagrams(report)]),
     )
 
 
@@ -429,6 +431,7 @@ def _build_picture_parts(report: ReportData) -> dict[str, object]:
         "slice_pictures": drawn.slices,
         "confusion_pictures": drawn.confusions,
         "corp_picture": next(iter(drawn.corp), None),
+        "method_pictures": drawn.methods,
         "corp_parts": [] if corp is None else sections.list_corp_parts(corp),
         "pictures_json": dump_pictures(drawn.every),
     }

@@ -165,6 +165,9 @@ def suggest_steps(report: ReportData, *, page: bool = False, full: bool = False)
     if findings & MISCALIBRATION_FINDINGS and not calibrated:
         command = f"howsure calibrate --fit VAL --on {reading} -o calibrator.json"
         why = "make the confidence honest; VAL: labelled data that trained nothing"
+        if "fitting" in report["provenance"]:
+            command = f"howsure calibrate {report['provenance']['fitting']} -o calibrator.json"
+            why = "make the confidence honest: fitted on the split val, judged on test"
         steps.append(NextStep(run=command, why=why))
     evaluate = f"howsure evaluate {reading}"
     if "images" in report:

@@ -75,6 +75,7 @@ CALLS_NOTE = (
     "Called positive where the probability reaches the threshold. Net benefit: true positives per case, minus false "
     "positives weighed by the odds of the threshold; treating none has 0 (Vickers & Elkin 2006)."
 )
+AAC_NOTE = "AURC is also the AAC, the area above the threshold diagram."
 WITHOUT_INTERVAL_NOTE = "Without an interval: none is known for this number."
 UNKNOWN_CLASS = "not known"
 OPERATING_ROWS = 20  # rows of the operating table
@@ -396,6 +397,8 @@ def build_changes_table(calibration: Changes | CalibrationData | None) -> TextTa
             limits = ""
         sides = [format_metric(name, change[side], decimals) for side in ("before", "after")]
         rows.append([get_meaning(name).title, *sides, moved, limits, change["verdict"]])
+    if "aurc" in calibration["metrics"]:
+        note = f"{AAC_NOTE} {note}".strip()
     head = ["number", "before", "after", "difference", "interval", "verdict"]
     return TextTable(title="What calibration changed", head=head, rows=rows, note=note)
 
