@@ -29,16 +29,23 @@ def write_both(folder: Path, start: str, seed: int) -> None:
     (folder / f"{start}repeated.csv").write_text("\n".join(["confidence,correct", *repeated]))
 
 
-def strip(value: object, name: str) -> object:
+# Counts know no single rows, and not which answers of two models are to the same sample.
+OF_SINGLE_ROWS = ("streamed", "label_errors", "unpaired", "pairs", "behind", "ties", "same_answers")
+OF_SINGLE_ROWS += ("comparable", "auroc", "aupr_error", "aupr_success", "e_aurc")
+
+
+def strip(value: object, name: str, left_out: tuple[str, ...]) -> object:
     """Without what tells the files apart."""
     if isinstance(value, dict):
         return {
-            key.replace(name, "FILE"): strip(one, name)
+            key.replace(name, "FILE"): strip(one, name, left_out)
             for key, one in value.items()
-            if key != "provenance"
+            if key != "provenance" and key not in left_out
         }
     if isinstance(value, list):
-        return [strip(one, name) for one in value]
+        return [strip(one, name, left_out) for one in value]
+    if isinstance(value, float):
+        return float(f"{value:.9g}")  # sums of claims are rounded in another order
     return value.replace(name, "FILE") if isinstance(value, str) else value
 
 
@@ -52,13 +59,16 @@ def test_count_is_repetition(
     monkeypatch.chdir(tmp_path)
     write_both(tmp_path, "", 1)
     write_both(tmp_path, "other_", 1 if command == "compare" else 2)
+    left_out = OF_SINGLE_ROWS[:2] if command == "evaluate" else ()
+    if command == "compare":
+        left_out = OF_SINGLE_ROWS
     results: list[object] = []
     for name in ("counted", "repeated"):
         with pytest.raises(SystemExit) as stopped:
             main([word.format(f"{name}.csv") for word in COMMANDS[command]])
         out, err = capsys.readouterr()
         assert stopped.value.code in (0, None), err
-        results.append(strip(json.loads(out), name))
+        results.append(strip(json.loads(out), name, left_out))
     assert results[0] == results[1]
 
 

@@ -22,6 +22,7 @@ from howsure.cli.common import (
     add_reading_options,
     note,
     read_files,
+    read_sums,
     say,
     show_spinner,
 )
@@ -135,8 +136,10 @@ def command(
     if limits or old is not None or against is not None or policy is None:
         for name in list_questions(files, options) or [None]:
             own = replace(options, question=name)
-            preds = read_files(files, own)
-            other = None if against is None else read_files([against], own)
+            preds = read_sums(files, own) or read_files(files, own)
+            other = None
+            if against is not None:
+                other = read_sums([against], own) or read_files([against], own)
             with show_spinner("measuring"):
                 found = check(
                     preds, limits, baseline=old, against=other, point=point, level=level, seed=seed

@@ -20,10 +20,12 @@ from howsure.cli.input_output import FigurePath, InputPath, OutputPath, PathComm
 
 if TYPE_CHECKING:
     from howsure.calibrators import Calibrator
+    from howsure.formats.count_tables import CountTable
     from howsure.predictions import Predictions
     from howsure.predictions.read_options import Answers, NoAnswer, ReadOptions, Receipt, Several
     from howsure.report.render.pictures import Picture
     from howsure.report.report import Report
+    from howsure.report.summary import Summary
 
 F = TypeVar("F", bound=Callable[..., Any])
 # The fields of `ReadOptions` that a command line can give.
@@ -463,6 +465,35 @@ def _explain_no_truth(receipt: Receipt, path: Path) -> InputError:
         need="add correct (0 or 1), or label and prediction",
         hint=hint,
     )
+
+
+def read_counts(
+    files: Sequence[str], options: ReadOptions, by: Sequence[str] = ()
+) -> CountTable | None:
+    """The cells of count tables with the columns to slice by; None where a file is none."""
+    from howsure.formats.count_tables import read_count_tables
+
+    if get_label_file() is not None:
+        return None
+    table = read_count_tables(files, options, by)
+    if table is not None:
+        told = str(table.receipt)
+        if table.repeated == 1:
+            told += "; 1 cell is there twice, its count is added"
+        elif table.repeated:
+            told += f"; {table.repeated:,} cells are there twice, their counts are added"
+        remember_receipt(told)
+    return table
+
+
+def read_sums(files: Sequence[str], options: ReadOptions) -> Summary | None:
+    """The summary of count tables; None where a file is none."""
+    table = read_counts(files, options)
+    if table is None:
+        return None
+    from howsure.report.summary import Summary
+
+    return Summary.of_counts(table)
 
 
 def record_reading(options: ReadOptions, preds: Predictions) -> ReadOptions:

@@ -22,6 +22,7 @@ from howsure.cli.common import (
     list_targets,
     note,
     read_files,
+    read_sums,
     say,
     show_spinner,
     write_targets,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from howsure.predictions.read_options import ReadOptions
     from howsure.report.comparing import Comparison
     from howsure.report.question_reports import QuestionReports
+    from howsure.report.summary import Summary
 
 
 @click.command(cls=ReadingCommand)
@@ -112,10 +114,18 @@ def command(
       howsure compare log.jsonl --labels truth.csv     models, runs or variants in one file
     """
     from howsure.formats.contents import group_files
-    from howsure.report.comparing import compare
+    from howsure.report.comparing import compare, compare_counts
 
     files = list(group_files(files))
     targets = list_targets(out, html)
+    counts = {} if len(files) == 1 else read_models_of_counts(files, options)
+    if counts:
+        if scores or by or costs or shifts or outsides:
+            raise InputError("these are counts; --score, --by, --cost and further sets need rows.")
+        with show_spinner("comparing"):
+            comparison = compare_counts(counts, level=level, seed=seed, command=get_command_line())
+        show_comparison(comparison, targets, as_json=as_json, quiet=quiet)
+        return
     cost = {model: parse_cost(text) for model, text in split_pairs(costs, "--cost")}
     shifted = read_sets(shifts, "--shift", options)
     outside = read_sets(outsides, "--outside", options, labelled=False)
@@ -153,6 +163,13 @@ def command(
         raise InputError(
             "one FILE is given; give a second one, or several --score to compare scores of this one."
         )
+    show_comparison(comparison, targets, as_json=as_json, quiet=quiet)
+
+
+def show_comparison(
+    comparison: Comparison, targets: Sequence[str], *, as_json: bool, quiet: bool
+) -> None:
+    """Print a comparison and write it wherever it was asked for."""
     write_targets(comparison, targets, quiet)
     if as_json:
         click.echo(comparison.to_json(), nl=False)
@@ -221,6 +238,17 @@ def collect_comparisons(files: Sequence[str], results: Mapping[str, Comparison])
         say_of=lambda data: [(sheet := build_comparison_sheet(data)).headline, *sheet.sentences],
         pages={name: one.to_html for name, one in results.items()},
     )
+
+
+def read_models_of_counts(files: Sequence[str], options: ReadOptions) -> dict[str, Summary]:
+    """The summary of each model; none where a file is no count table."""
+    models: dict[str, Summary] = {}
+    for path in files:
+        summary = read_sums([path], options)
+        if summary is None:
+            return {}
+        models[name_model(path, files)] = summary
+    return models
 
 
 def find_log_confidences(

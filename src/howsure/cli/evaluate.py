@@ -33,6 +33,7 @@ from howsure.cli.common import (
     is_quiet,
     list_targets,
     note,
+    read_counts,
     read_files,
     remember_receipt,
     reuse_memory,
@@ -278,7 +279,11 @@ def command(
         reports = collect_reports(files, results)
         show_questions(reports, as_json=as_json, targets=targets, quiet=quiet)
         return
-    if decide_streaming(files, streaming, memory_options, quiet):
+    needs_rows = bool(scores or memory_options or loss or image_score or positive)
+    counted = None if needs_rows else evaluate_counts(files, options, streaming, **asked)
+    if counted is not None:
+        report = counted
+    elif decide_streaming(files, streaming, memory_options, quiet):
         report = evaluate_stream(files, scores, streaming, options, **asked)
     else:
         try:
@@ -465,6 +470,45 @@ def evaluate_loaded(
             command=get_command_line(),
             **asked,
         )
+
+
+def evaluate_counts(
+    files: Sequence[str],
+    options: ReadOptions,
+    streaming: StreamOptions,
+    *,
+    by: Sequence[str],
+    **asked: Any,
+) -> Report | None:
+    """The report of count tables; several files are slices. None where a file is no such table."""
+    from howsure.formats.contents import is_remote
+    from howsure.formats.count_tables import OWNER
+    from howsure.report.evaluation import evaluate
+    from howsure.report.focus import Focus
+    from howsure.report.report import build_receipt_data
+    from howsure.report.summary import Summary
+
+    if any(map(is_remote, files)):
+        return None
+    files = list_local_files(files)
+    cuts = Focus.of(None, by).by
+    table = read_counts(files, options, [cut.column for cut in cuts])
+    if table is None:
+        return None
+    if streaming.first_given:
+        raise InputError(
+            f"{streaming.first_given} is for streams of rows, and these are counts; leave it out."
+        )
+    if len(files) > 1 and not cuts:
+        cuts = Focus.of(None, [OWNER]).by
+    for unused in ("positive", "loss", "image_score"):
+        del asked[unused]
+    with show_spinner("measuring"):
+        summary = Summary.of_counts(table, cuts)
+        report = evaluate(summary, files=files, command=get_command_line(), **asked)
+    if table.receipt is not None:
+        report.data["provenance"]["receipt"] = build_receipt_data(table.receipt)
+    return report
 
 
 def list_local_files(paths: Sequence[str]) -> list[str]:

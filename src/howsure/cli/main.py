@@ -29,6 +29,7 @@ COMMANDS = {
     "check": "A gate for CI: exit 1 where a limit is not met.",
     "compare": "Which model, score or calibrator is better on the same samples?",
     "completion": "Print a script that completes howsure commands in your shell.",
+    "count": "A table of counts instead of the rows, to share or to evaluate.",
     "decide": "Accept or defer each prediction by a saved policy.",
     "demo": "See howsure at work on real predictions that come with it.",
     "doctor": "What is in this file, and what is wrong with it?",

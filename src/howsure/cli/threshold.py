@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -23,6 +23,7 @@ from howsure.cli.common import (
     add_reading_options,
     get_fitted_reading,
     note,
+    read_counts,
     read_files,
     record_reading,
     say,
@@ -37,6 +38,8 @@ from howsure.cli.questions import (
 )
 
 if TYPE_CHECKING:
+    from howsure.formats.count_tables import CountTable
+    from howsure.policies.deployment import PlanData
     from howsure.policies.policy import Policy, Rest
     from howsure.predictions import Predictions
     from howsure.predictions.read_options import ReadOptions
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 RULES = ("accuracy", "coverage", "risk", "error_cost", "uncertainty")
 METHOD_CHOICES = ["band", "fixed_sequence", "fallback", "sgr"]
 METHOD_HELP = "How --risk searches [default: band; other losses: fixed_sequence]."
+MAX_REPEATED_ROWS = 10_000_000  # that counts stand for; of more the counts alone are held
 LOSS_BOUNDS = ["hoeffding_bentkus", "betting"]
 
 
@@ -176,7 +180,7 @@ def command(
     """
     from howsure._core.saving import load
     from howsure.policies import few_missed_policy, fit_suggestions, label_policy, split_halves
-    from howsure.policies.deployment import plan
+    from howsure.policies.deployment import plan, plan_counts
     from howsure.policies.policy import Policy
     from howsure.predictions.images import IMAGE_SCORES, images_of
     from howsure.report.focus import Focus
@@ -224,6 +228,24 @@ def command(
     options = options.read_values_like(get_fitted_reading(fitted))
     # A calibrator may need columns of its own, such as a second opinion.
     options = replace(options, attributes=(*columns, *getattr(fitted, "columns", ())))
+    table = read_counts(files, options)
+    if table is not None and (table.merged or table.n > MAX_REPEATED_ROWS):
+        needs_rows = {
+            "--by": by,
+            "--on": on or on_split,
+            "--calibrator": calibrator,
+            "--suggest": suggest,
+            "--case": case,
+            "--costs": costs,
+            "--digits": digits,
+            "--max-missed": rule["max_missed"],
+            "--drift": drift,
+            "--online": online,
+            "--score": score,
+        }
+        policy = choose_from_counts(table, choose, needs_rows, source=_name_source(files))
+        _write_states(policy, None, out, extras, quiet)
+        return show_plan(plan_counts(policy), as_json=as_json, quiet=quiet)
     preds = read_files(files, options)
     if case is not None and preds.graded:
         raise InputError(
@@ -294,6 +316,37 @@ def command(
             data["expected"] = None  # that of another rule, which knows no positives
     policy = replace(policy, read=record_reading(options, preds))
     _write_states(policy, preds, out, extras, quiet)
+    return show_plan(data, as_json=as_json, quiet=quiet)
+
+
+def choose_from_counts(
+    table: CountTable,
+    choose: Callable[..., Any],
+    needs_rows: Mapping[str, object],
+    *,
+    source: tuple[str, str],
+) -> Policy:
+    """The policy of counts, whose rows are too many to be held."""
+    from howsure.policies.policy import Policy
+    from howsure.predictions.read_options import ReadOptions
+
+    if table.merged:
+        raise InputError(
+            "a threshold needs the exact scores, and these counts put neighbouring scores together; "
+            "count without --grid and --min-count."
+        )
+    for option, given in needs_rows.items():
+        if given is not None:
+            raise InputError(
+                f"{option} needs single rows, and these are counts of {table.n:,} answers; leave it out."
+            )
+    score = "score" if table.kind == "score" else "max_prob"
+    policy = Policy.of_choice(choose(table.tally()), table.n, score=score, source=source)
+    return replace(policy, read=ReadOptions(kind=table.kind))
+
+
+def show_plan(data: PlanData, *, as_json: bool, quiet: bool) -> int:
+    """Print a plan; the exit code says whether anything can be accepted and nothing contradicts it."""
     if as_json:
         # Of several segmentations each is a line.
         several = context.parent is not None and context.parent.command is context.command
@@ -404,7 +457,7 @@ def _find_rule(
 
 
 def _write_states(
-    policy: Policy, preds: Predictions, out: str | None, extras: StateOptions, quiet: bool
+    policy: Policy, preds: Predictions | None, out: str | None, extras: StateOptions, quiet: bool
 ) -> None:
     """The policy, and what goes with it."""
     from howsure._core.saving import identify_saved, save
@@ -420,10 +473,10 @@ def _write_states(
         note(f"wrote {out}", quiet)
         stamp = identify_saved(out)[1][:12]
     states: dict[str, object] = {}
-    if extras.drift:
+    if extras.drift and preds is not None:
         begun = DriftMonitor.start(policy.decide(preds), false_alarms=extras.false_alarms)
         states[extras.drift] = replace(begun, policy=stamp)
-    if extras.online and extras.risk is not None:
+    if extras.online and extras.risk is not None and preds is not None:
         score = policy.decide(preds).score
         states[extras.online] = OnlinePolicy.start(
             policy, score, risk=extras.risk, audit=extras.audit

@@ -242,7 +242,7 @@ def choose_rows(file: OpenFile, options: ReadOptions) -> OpenFile:
     return replace(file, runs=map(check_arms, runs))
 
 
-def _open_runs(
+def open_runs(
     path: Path,
     options: ReadOptions,
     rows: int | None,
@@ -347,7 +347,7 @@ def read(
     parts: list[Predictions] = []
     images = 0
     for path in files:
-        runs, resolved = _open_runs(path, asked, None, tell, given)
+        runs, resolved = open_runs(path, asked, None, tell, given)
         receipt: Receipt | None = None
         loaded: list[Fields] = []
         for run in runs:
@@ -378,7 +378,7 @@ def read_column(paths: PathLike | Iterable[PathLike], name: str) -> list[str]:
     """
     column: list[str] = []
     for path in _list_files(paths):
-        runs, _ = _open_runs(path, ReadOptions(), None)
+        runs, _ = open_runs(path, ReadOptions(), None)
         for run in runs:
             if name not in run.entries:
                 need = f"it has {', '.join(run.entries)}"
@@ -459,7 +459,7 @@ def scan_files(paths: Iterable[Path], options: ReadOptions, rows: int) -> Iterat
     """`scan` of files that are listed already."""
     images = 0
     for path in paths:
-        runs, resolved = _open_runs(path, options, rows)
+        runs, resolved = open_runs(path, options, rows)
         receipt: list[Receipt] = []
         slices = _load_slices(runs, resolved, rows, receipt)
         for data in select_runs(slices, resolved):

@@ -391,31 +391,9 @@ def plan(
     0.5
     """
     decisions = policy.decide(preds)
-    own = dict(zip(policy.keys, policy.thresholds, strict=True))
-    feasible = min(policy.threshold, *own.values(), inf) < inf
-    if policy.score == CASE_SCORE:  # people read a product, not the sum of logarithms
-        own = {name: exp(at) if at < inf else inf for name, at in own.items()}
-    out: dict[str, object] = {
-        "score": policy.score,
-        "threshold": policy.threshold,
-        "feasible": feasible,
-        "by": policy.by,
-        "thresholds": own,
-        "deferral": {} if preds.graded else _count_deferrals(policy, preds, level),
-        "expected": None,
-        "test": None,
-    }
-    if policy.guarantee is not None:
-        out["guarantee"] = policy.guarantee
-    if policy.guarantees:
-        pairs = zip(own.items(), policy.guarantees, strict=True)
-        out["segments"] = [
-            {"name": name, "threshold": at, "guarantee": guarantee}
-            for (name, at), guarantee in pairs
-        ]
-    if policy.basis is not None:
-        basis = policy.basis
-        out |= {"n": basis.n, "coverage": basis.coverage, "accuracy": basis.accuracy}
+    out = _describe_policy(policy)
+    if not preds.graded:
+        out["deferral"] = _count_deferrals(policy, preds, level)
     if policy.suggestions is not None:
         made = policy.suggestions
         out["suggestions"] = {
@@ -450,6 +428,44 @@ def plan(
         out["expected"] = replace(expected, coverage=coverage, kept=kept)
     if test is not None:
         out["test"] = _judge_on_test(policy, test, level)
+    return _order_plan(out)
+
+
+def plan_counts(policy: Policy) -> PlanData:
+    """The plan of a policy that was chosen on counts: what to expect on new data needs single rows."""
+    return _order_plan(_describe_policy(policy))
+
+
+def _describe_policy(policy: Policy) -> dict[str, object]:
+    own = dict(zip(policy.keys, policy.thresholds, strict=True))
+    feasible = min(policy.threshold, *own.values(), inf) < inf
+    if policy.score == CASE_SCORE:  # people read a product, not the sum of logarithms
+        own = {name: exp(at) if at < inf else inf for name, at in own.items()}
+    out: dict[str, object] = {
+        "score": policy.score,
+        "threshold": policy.threshold,
+        "feasible": feasible,
+        "by": policy.by,
+        "thresholds": own,
+        "deferral": {},
+        "expected": None,
+        "test": None,
+    }
+    if policy.guarantee is not None:
+        out["guarantee"] = policy.guarantee
+    if policy.guarantees:
+        pairs = zip(own.items(), policy.guarantees, strict=True)
+        out["segments"] = [
+            {"name": name, "threshold": at, "guarantee": guarantee}
+            for (name, at), guarantee in pairs
+        ]
+    if policy.basis is not None:
+        basis = policy.basis
+        out |= {"n": basis.n, "coverage": basis.coverage, "accuracy": basis.accuracy}
+    return out
+
+
+def _order_plan(out: dict[str, object]) -> PlanData:
     # The order of the keys is part of the format.
     ordered = {name: out[name] for name in PlanData.__annotations__ if name in out}
     return strict_json.check_typed(strict_json.to_plain(ordered), PlanData)

@@ -226,6 +226,36 @@ class Policy:
         return self.by not in (None, "label", "image")
 
     @classmethod
+    def of_choice(
+        cls,
+        chosen: Threshold | Guaranteed,
+        n: int,
+        *,
+        score: str = "max_prob",
+        source: tuple[str, str] = ("", ""),
+    ) -> Policy:
+        """The policy of a threshold that was chosen on n samples; `source` names them and their hash.
+
+        >>> from howsure import tally
+        >>> from howsure.policies import threshold_for_coverage
+        >>> counts = tally([0.9, 0.8], correct=[1, 0], count=[10**9, 10**9])
+        >>> Policy.of_choice(threshold_for_coverage(counts, 0.5), counts.n).threshold
+        0.9
+        """
+        from howsure.policies.thresholds import as_guarantee
+
+        basis = Basis(
+            n=n,
+            coverage=chosen.coverage,
+            accuracy=chosen.accuracy,
+            source=source[0],
+            sha256=source[1],
+        )
+        return cls(
+            score=score, threshold=chosen.threshold, guarantee=as_guarantee(chosen), basis=basis
+        )
+
+    @classmethod
     def fit(
         cls,
         preds: Predictions,
@@ -262,7 +292,6 @@ class Policy:
         (0.99, 0.0149)
         """
         from howsure.policies.thresholds import (
-            as_guarantee,
             choose_by_segment,
             cost_outcomes,
             rows_or_tally,
@@ -300,21 +329,13 @@ class Policy:
             outcomes, answer = cost_outcomes(preds, matrix), find_cheapest(preds, matrix)[0]
             score, cost_rows = "cost", tuple(tuple(row) for row in matrix.tolist())
         common = choose(rows_or_tally(outcomes))
-        policy = cls(
+        policy = replace(
+            cls.of_choice(common, len(outcomes), source=source),
             score=score,
-            threshold=common.threshold,
             calibrator=calibrator,
             costs=cost_rows,
             k=preds.k,
             class_names=preds.class_names,
-            guarantee=as_guarantee(common),
-            basis=Basis(
-                n=len(outcomes),
-                coverage=common.coverage,
-                accuracy=common.accuracy,
-                source=source[0],
-                sha256=source[1],
-            ),
         )
         if by == "image":
             at = (common.threshold,)

@@ -19,10 +19,13 @@ from howsure.binning import equal_size
 from howsure.predictions import Predictions
 from howsure.report.catalogue import Score, is_claim
 from howsure.report.leaderboard import (
+    NO_PAIRS,
     ComparedModel,
+    CountedModel,
     ModelInput,
     compare_net_benefits,
     compare_pairs,
+    compare_unpaired,
     compute_outside_rows,
     compute_recall_rows,
     compute_shifted_rows,
@@ -44,6 +47,7 @@ from howsure.report.report_types import (
     build_curve_data,
     parse_comparison,
 )
+from howsure.report.summary import Summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -221,6 +225,60 @@ def compare(
     group = _find_group(models)
     if group is not None:
         data["groups"] = len(np.unique(group))
+    return Comparison(data)
+
+
+def compare_counts(
+    given: Mapping[str, Summary],
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+    command: str | None = None,
+) -> Comparison:
+    """Rank models of which only counts are known: nothing says which answers are to the same sample,
+    so limits of differences are those of independent samples.
+
+    >>> from howsure import tally
+    >>> a, b = (Summary.of_tally(tally([0.9, 0.6], correct=[1, 0], count=c)) for c in ([8, 2], [7, 3]))
+    >>> compare_counts({"a": a, "b": b}).best
+    'a'
+    """
+    sure = Sureness(level, seed).check()
+    sizes = {name: summary.n for name, summary in given.items()}
+    if len(set(sizes.values())) > 1:
+        listed = ", ".join(f"{name} {n:,}" for name, n in sizes.items())
+        raise InputError(f"these are not the same samples ({listed}); evaluate them separately.")
+    models = [CountedModel(name=name, samples=summary) for name, summary in given.items()]
+    differences = compare_unpaired(models, sure)
+    rows = rank_models(models, differences, False, sure)
+    bins = equal_size(RELIABILITY_BINS)
+    claims = [m for m in models if is_claim(m.tally, m.preds.kind)]
+    data: ComparisonData = {
+        "howsure": __version__,
+        "schema": SCHEMA,
+        "comparison": True,
+        "provenance": {
+            m.name: build_provenance(m.tally, (), command, seed=seed, level=level) for m in models
+        },
+        "n": models[0].samples.n,
+        "unpaired": NO_PAIRS,
+        "level": level,
+        "same_answers": False,
+        "comparable": explain_fairness(rows, False),
+        "models": rows,
+        "pairs": list_pairs(models, differences),
+        "findings": find_unsafe_tops(models),
+        "curves": {m.name: build_curve_data(curves.risk_coverage(m.tally)) for m in models},
+        "reliability": {
+            m.name: build_curve_data(curves.reliability(m.tally, bins)) for m in claims
+        },
+        "cost": [],
+        "cost_name": "cost",
+        "shifted": [],
+        "outside": [],
+        "slices": [],
+        "classes": [],
+    }
     return Comparison(data)
 
 

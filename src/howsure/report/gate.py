@@ -18,11 +18,13 @@ from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure.predictions import Predictions
 from howsure.report import catalogue
-from howsure.report.catalogue import BY_NAME, RANK, CatalogueItem, make_item
+from howsure.report.catalogue import BY_NAME, RANK, CatalogueItem, Described, make_item
+from howsure.report.evaluation import evaluate
 from howsure.report.leaderboard import align
 from howsure.report.measurement import Sureness, measure_items
 from howsure.report.report_types import Entry, ReportData
 from howsure.report.samples import Samples
+from howsure.report.summary import Summary
 from howsure.uncertainty.intervals import each_paired_difference
 from howsure.uncertainty.means import describe_few_groups
 from howsure.uncertainty.paired import combine_limits
@@ -176,7 +178,7 @@ def _parse_number(number: str, text: str) -> float:
     return value
 
 
-def list_limitable(preds: Predictions) -> dict[str, CatalogueItem]:
+def list_limitable(preds: Described) -> dict[str, CatalogueItem]:
     """Every metric that can be limited on these predictions, by name."""
     items = [*catalogue.list_answer_items(preds), *catalogue.list_ranking_items()]
     if preds.kind != "score":
@@ -185,11 +187,11 @@ def list_limitable(preds: Predictions) -> dict[str, CatalogueItem]:
 
 
 def check(
-    preds: Predictions,
+    preds: Predictions | Summary,
     limits: Sequence[Limit],
     *,
     baseline: ReportData | None = None,
-    against: Predictions | None = None,
+    against: Predictions | Summary | None = None,
     point: bool = False,
     level: float = 0.95,
     seed: int = 0,
@@ -205,7 +207,8 @@ def check(
     model's predictions of the same samples, joined by ids where both have them) accuracy, AURC and
     ECE must not be worse by more than chance: a number fails where the limits of the difference lie
     on the worse side of 0. The limits of the three are shared out, so that an equally good model
-    fails in 1 − level of the cases at most.
+    fails in 1 − level of the cases at most. Summaries do not say which answers are to the same
+    sample, so those of two models are compared as of other samples.
 
     >>> preds = Predictions.from_confidence([0.9, 0.8, 0.7], [1, 1, 0])
     >>> [v.passed for v in check(preds, [Limit("accuracy", "min", 0.99)])]
@@ -219,8 +222,16 @@ def check(
             "there is nothing to check; give a limit such as --require 'ece<=0.05', or a baseline."
         )
     sure = Sureness(level, seed).check()
-    samples = Samples.of(preds, [preds.score_name])
-    known = list_limitable(preds)
+    if isinstance(preds, Summary):
+        samples, shape = preds, preds.shape
+    else:
+        samples, shape = Samples.of(preds, [preds.score_name]), preds
+    others: dict[str, ReportData] = {}  # compared without pairs
+    if baseline is not None:
+        others["the baseline"] = baseline
+    if against is not None and (isinstance(preds, Summary) or isinstance(against, Summary)):
+        others["the other model"] = evaluate(against, level=level, seed=seed).data
+    known = list_limitable(shape)
     watched = [name for name in WATCHED_METRICS if name in known]  # a mere score has no ECE
     items: dict[str, CatalogueItem] = {}
     for limit in limits:
@@ -238,16 +249,18 @@ def check(
             raise InputError(
                 f"{name} cannot be measured on these predictions; possible: {', '.join(known)}."
             )
-    if baseline is not None:
+    if others:
         for name in watched:
             items[name] = known[name]
     # One call, for metrics on the same data share what their limits are made from.
     entries = measure_items([*items.values()], samples, samples.first, sure)
     verdicts = [limit.judge(entries[limit.key], point=point) for limit in limits]
-    if baseline is not None:
+    for title, other in others.items():
         for name in watched:
-            verdicts.append(_judge_baseline(name, entries[name], baseline, level, point=point))
-    if against is not None:
+            change = _compare_unpaired(name, entries[name], other, level)
+            what = f"{name} not worse than {title}"
+            verdicts.append(_judge_change(what, entries[name], change, point=point))
+    if isinstance(preds, Predictions) and isinstance(against, Predictions):
         verdicts += _judge_against(preds, against, sure, point=point)
     return verdicts
 
@@ -291,9 +304,7 @@ def _judge_change(what: str, entry: Entry, change: GateChange, *, point: bool) -
     )
 
 
-def _judge_baseline(
-    name: str, entry: Entry, baseline: ReportData, level: float, *, point: bool
-) -> Verdict:
+def _compare_unpaired(name: str, entry: Entry, baseline: ReportData, level: float) -> GateChange:
     """Two independent samples: the limits of both sides are combined (MOVER)."""
     old = baseline["metrics"].get(name)
     value = entry["value"]
@@ -308,7 +319,7 @@ def _judge_baseline(
     if here is not None and there is not None:
         low, high = combine_limits(value, here, before, there, 0.0)
         change = change._replace(low=low, high=high)
-    return _judge_change(f"{name} not worse than the baseline", entry, change, point=point)
+    return change
 
 
 def _move_limits(entry: Entry, own_level: float, level: float) -> tuple[float, float] | None:

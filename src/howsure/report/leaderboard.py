@@ -29,6 +29,7 @@ from howsure.report.report_types import (
     BenefitRow,
     CostRow,
     Difference,
+    Entry,
     Fairness,
     FindingData,
     FurtherRow,
@@ -40,8 +41,9 @@ from howsure.report.report_types import (
     SliceRow,
     TieData,
 )
-from howsure.report.samples import Samples, find_known_classes, list_class_names
+from howsure.report.samples import Samples, Shape, find_known_classes, list_class_names
 from howsure.report.score_findings import find_unsafe_top
+from howsure.report.summary import Summary
 from howsure.report.sums import find_class_numbers
 from howsure.report.verdict import FALSE_FINDING_RATE, FindingCase
 from howsure.report.views import round_numbers
@@ -54,6 +56,7 @@ from howsure.uncertainty.intervals import (
     pair_with_first,
 )
 from howsure.uncertainty.limits import compute_limits
+from howsure.uncertainty.paired import combine_limits
 from howsure.uncertainty.sample_case import SampleCase
 
 # A model, or a model with the score that is looked at.
@@ -67,6 +70,7 @@ WITHHELD = (
     "withheld: the models answer differently, and this number takes right and wrong answers as given. It can rise "
     "while the model gets worse (Ding et al. 2020, section 4.1 and table 1). Read AURC instead."
 )
+NO_PAIRS = "counts do not say which answers are to the same sample"
 FAIR_METRICS = {
     "accuracy": "a property of the answers alone",
     "aurc": "joins answers and confidence, so models of different accuracy compare",
@@ -130,6 +134,68 @@ class ComparedModel:
     def tally(self) -> Tally:
         """The sorted table of the score."""
         return self.outcomes.tally()
+
+
+@frozen(eq=False)
+class CountedModel:
+    """One model of which only counts are known."""
+
+    name: str
+    samples: Summary
+
+    @property
+    def preds(self) -> Shape:
+        """What is known of its answers."""
+        return self.samples.shape
+
+    @property
+    def score_name(self) -> str:
+        """The score that is looked at."""
+        return self.samples.first
+
+    @property
+    def tally(self) -> Tally:
+        """The sorted table of the score."""
+        return self.samples.tally
+
+
+AnyModel = ComparedModel | CountedModel
+
+
+def compare_unpaired(models: Sequence[CountedModel], sure: Sureness) -> Differences:
+    """The differences of every two models with limits as of independent samples, all pairs together
+    at the level: those of the same samples would be narrower.
+    """
+    names = [*PAIRED_METRICS, BESIDE_ECE]
+    if not all(is_claim(m.tally, m.preds.kind) for m in models):
+        names = [name for name in PAIRED_METRICS if name != "ece"]
+    pairs = list(combinations(range(len(models)), 2))
+    shared = Sureness(1 - (1 - sure.level) / len(pairs), sure.seed)
+    tables = [measure_named(m, names, shared) for m in models]
+    differences: Differences = {pair: {} for pair in pairs}
+    for i, j in pairs:
+        for name in names:
+            value, limits = zip(*(_read_limits(tables[k][name]) for k in (i, j)), strict=True)
+            low, high = combine_limits(value[0], limits[0], value[1], limits[1], 0.0)
+            difference: Difference = {
+                "value": value[0] - value[1],
+                "low": low,
+                "high": high,
+                "clear": not low <= 0 <= high,
+            }
+            if isnan(low) or isnan(high):
+                difference.update(low=None, high=None, clear=False, why="it has no limits")
+            differences[i, j][name] = difference
+    return differences
+
+
+def _read_limits(entry: Entry) -> tuple[float, tuple[float, float]]:
+    """The value of a number and its limits, nan where there are none."""
+    value, low, high = (
+        nan if x is None else x for x in (entry["value"], entry.get("low"), entry.get("high"))
+    )
+    # Both limits of a biased number, such as a small ECE, may lie on one side of its value.
+    return value, (min(low, value), max(high, value))
 
 
 def join_models(
@@ -283,11 +349,11 @@ def list_ties(
     return ties
 
 
-def find_unsafe_tops(models: Sequence[ComparedModel]) -> list[FindingData]:
+def find_unsafe_tops(models: Sequence[AnyModel]) -> list[FindingData]:
     """The models whose risk rises at the sure end; the level is shared out over all of them."""
     findings: list[FindingData] = []
     for model in models:
-        if model.preds.group is not None:
+        if isinstance(model, ComparedModel) and model.preds.group is not None:
             continue  # the test takes samples as independent
         case = FindingCase(tally=model.tally, kind=model.preds.kind)
         finding = find_unsafe_top(case, level=FALSE_FINDING_RATE / len(models))
@@ -326,7 +392,7 @@ def compare_net_benefits(
     return out
 
 
-def list_pairs(models: Sequence[ComparedModel], differences: Differences) -> list[PairData]:
+def list_pairs(models: Sequence[AnyModel], differences: Differences) -> list[PairData]:
     """Every pair with its paired differences."""
     return [
         cast(PairData, {"a": models[i].name, "b": models[j].name, **of_pair})
@@ -335,7 +401,7 @@ def list_pairs(models: Sequence[ComparedModel], differences: Differences) -> lis
 
 
 def rank_models(
-    models: Sequence[ComparedModel], differences: Differences, fair: bool, sure: Sureness
+    models: Sequence[AnyModel], differences: Differences, fair: bool, sure: Sureness
 ) -> list[ModelRow]:
     """One row per model, best AURC first: its numbers, and how far it is from the best; numbers
     that are not `fair` are withheld.
@@ -383,7 +449,7 @@ def rank_models(
     return rows
 
 
-def measure_named(model: ComparedModel, names: Sequence[str], sure: Sureness) -> Metrics:
+def measure_named(model: AnyModel, names: Sequence[str], sure: Sureness) -> Metrics:
     """Those of the named numbers that the model's score allows."""
     items = catalogue.list_possible_items(model.preds, model.tally)
     wanted = [item for item in items if item.name in names]

@@ -886,13 +886,16 @@ class BenefitRow(TypedDict):
 
 
 class ComparisonData(TypedDict):
-    """A comparison. `models` are in order of AURC, the best first."""
+    """A comparison. `models` are in order of AURC, the best first. `unpaired` says why differences
+    are as of independent samples.
+    """
 
     howsure: str
     schema: int
     comparison: bool
     provenance: dict[str, Provenance]
     n: int
+    unpaired: NotRequired[str]
     groups: NotRequired[int]
     level: float
     same_answers: bool

@@ -14,9 +14,11 @@ import numpy as np
 
 from howsure._core.checks import Array, InputError
 from howsure._core.frozen import frozen
+from howsure.formats.count_tables import CountTable
 from howsure.metrics.calibration_error import ClassBinSums
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
+from howsure.predictions.segments import Cut
 from howsure.report.catalogue import On, Score, choose_scores
 from howsure.report.focus import WHOLE, Focus
 from howsure.report.label_sections import LabelSums, merge_label_sums
@@ -156,6 +158,23 @@ class Summary:
             sample=None,
             suspects=(),
             slices={},
+        )
+
+    @classmethod
+    def of_counts(cls, table: CountTable, by: Sequence[Cut] = ()) -> Summary:
+        """The summary of a count table, with the slices of these columns."""
+        slices: dict[str, dict[str, Tally]] = {}
+        for cut in by:
+            names = cut.names(table.columns[cut.column])
+            slices[cut.column] = {
+                str(name): table.tally(names == name) for name in np.unique(names[table.count > 0])
+            }
+        summary = cls.of_tally(table.tally())
+        return replace(
+            summary,
+            shape=summary.shape._replace(kind=table.kind),
+            tallies={"score" if table.kind == "score" else "max_prob": summary.tally},
+            slices=slices,
         )
 
     @classmethod

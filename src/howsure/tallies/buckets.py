@@ -128,6 +128,37 @@ def from_buckets(score: Floats, count: Ints, wrong: Ints, claim: Floats, edges: 
     )
 
 
+def merge_cells(score: Floats, right: Bools, count: Ints, *, low: Floats, high: Floats) -> RowTally:
+    """The compact tally of counted cells, each with its mean score and the ends of its scores.
+
+    Cells that overlap become one bucket: which of their scores were higher is not known.
+
+    >>> ends = {"low": np.array([0.2, 0.6, 0.5]), "high": np.array([0.4, 0.8, 0.7])}
+    >>> cells = np.array([0.3, 0.7, 0.6]), np.array([True, True, False]), np.array([2, 3, 1])
+    >>> t = merge_cells(*cells, **ends)
+    >>> t.count, t.loss, t.approximate
+    (array([4, 2]), array([1, 0]), 'counted in 2 cells of neighbouring scores')
+    """
+    used = np.flatnonzero(count > 0)
+    order = used[np.argsort(low[used], kind="stable")]
+    score, right, count, low, high = (a[order] for a in (score, right, count, low, high))
+    reach = np.maximum.accumulate(high)
+    start = np.flatnonzero(np.concatenate(([True], low[1:] > reach[:-1])))
+    total, claim = sum_runs(count, start), sum_runs(score * count, start)
+    bottom, top = low[start], reach[np.append(start[1:], len(score)) - 1]
+    # A bucket is open at its lower end, and a mean may be rounded out of it.
+    edges = np.unique(np.concatenate((np.nextafter(bottom, -inf), top)))
+    rows = from_buckets(
+        score=np.clip(claim / total, bottom, top)[::-1],
+        count=total[::-1],
+        wrong=sum_runs(np.where(right, 0, count), start)[::-1],
+        claim=claim[::-1],
+        edges=edges,
+    )
+    note = f"counted in {len(start):,} cells of neighbouring scores"
+    return replace(rows, approximate=note)
+
+
 def build_compact(score: Array, right: Bools, buckets: int) -> Tally | None:
     """The compact tally of right and wrong answers, without a sort; None where only a sort can tell
     what it is.

@@ -18,7 +18,14 @@ from howsure._core.indices import sum_runs
 from howsure.tallies.buckets import MIN_BUCKETS, build_compact
 from howsure.tallies.counted import CountedTally
 from howsure.tallies.packed_keys import PackedTally, pack_keys, pack_signed
-from howsure.tallies.row_tally import RowTally, as_rows, count_rows, find_runs, sum_rows
+from howsure.tallies.row_tally import (
+    RowTally,
+    as_rows,
+    count_rows,
+    find_runs,
+    from_rows,
+    sum_rows,
+)
 from howsure.tallies.tally import Counts, RangeSums, Tally
 
 POOLING_SHRINK = 0.9  # a pass that leaves more of the steps than this share has little left to pool
@@ -62,6 +69,9 @@ def tally(
         right = checks.same_length(checks.zero_one(correct, "correct"), "correct", len(s), "score")
         if weight is None and times is None:
             return _count_right_and_wrong(s, right, compact)
+        if weight is None and times is not None:
+            exact = count_cells(s.astype(np.float64), right, times)
+            return exact if compact is None else exact.compact(compact)
         losses = (~right).astype(np.float64)
     else:
         losses = checks.finite(checks.column(loss, "loss"), "loss").astype(np.float64)
@@ -96,6 +106,28 @@ def _count_right_and_wrong(score: Array, right: Bools, compact: int | None) -> T
         wide = np.add(score, 0.0, dtype=np.float64)  # -0.0 becomes 0.0
         exact = pack_signed(wide, ~right) or count_rows(wide, ~right)
     return exact if compact is None else exact.compact(compact)
+
+
+def count_cells(score: Floats, right: Bools, times: Ints) -> Tally:
+    """The exact tally of answers that are counted already: `times` answers of this score, right or
+    wrong.
+
+    >>> count_cells(np.array([0.5, 0.9]), np.array([True, False]), np.array([7, 500]))
+    <Tally: n=507, wrong=500, 2 distinct scores>
+    """
+    used = times > 0
+    score, right, times = score[used] + 0.0, right[used], times[used]  # -0.0 becomes 0.0
+    order = np.argsort(score, kind="stable")
+    score, times = score[order], times[order]
+    start = find_runs(score)
+    count = sum_runs(times, start)
+    wrong = sum_runs(np.where(right[order], 0, times), start)
+    if score[0] < 0:
+        with np.errstate(invalid="ignore"):  # infinite scores rank; their claim is never read
+            return from_rows(score[start][::-1], count[::-1], wrong[::-1])
+    kind = np.uint32 if int(count.sum()) < 1 << 32 else np.int64
+    bits = score[start].view(np.uint64)
+    return CountedTally(bits=bits, times=count.astype(kind), missed=wrong.astype(kind))
 
 
 # ---- losses of whole sets

@@ -70,6 +70,7 @@ FEW_MODELS, SEVERAL_MODELS = 4, 12
 PAGE_ROWS = (200, 60, 25)  # rows of a table on the page: of few, several, and many models
 PAGE_MODELS = 30  # that are drawn, the best ones; the tables of models and the JSON have all
 PAIRS_TITLE, LEADERBOARD_TITLE = "Paired differences", "Leaderboard"
+UNPAIRED_TITLE = "Differences"
 INTERVALS_TITLE = "All numbers with their intervals"
 LEADERBOARD_METRICS = ("aurc", "ece", "coverage_at_risk_0.05", "eor_pool")  # beside accuracy
 PAIR_METRICS = ("aurc", "accuracy", "ece", "correctness_brier")
@@ -128,8 +129,10 @@ def build_comparison_sheet(data: ComparisonData) -> Sheet:
             cells = _format_gap(name, difference, decimals)
             rows.append([models, get_meaning(name).title, *cells, clear])
     head = ["models", "number", "difference", "interval", ""]
-    note = "Significant: after correction for all pairs."
-    tables.append(TextTable(title=PAIRS_TITLE, head=head, rows=rows, note=note))
+    note, title = "Significant: after correction for all pairs.", PAIRS_TITLE
+    if "unpaired" in data:
+        title = UNPAIRED_TITLE
+    tables.append(TextTable(title=title, head=head, rows=rows, note=note))
 
     # What may be compared: numbers with the same answer and reason share a row.
     titles: dict[tuple[bool, str], list[str]] = {}
@@ -143,8 +146,9 @@ def build_comparison_sheet(data: ComparisonData) -> Sheet:
 
     tables += _build_further_tables(data)
     groups = f" in {data['groups']:,} groups" if "groups" in data else ""
+    same = "" if "unpaired" in data else "the same "
     headline = (
-        f"{len(data['models'])} models on the same {data['n']:,} samples{groups} · "
+        f"{len(data['models'])} models on {same}{data['n']:,} samples{groups} · "
         f"{format_level(data['level'])} intervals"
     )
     shown = [table for table in tables if table.rows]
@@ -247,7 +251,7 @@ def _build_leaderboard(data: ComparisonData) -> TextTable:
         rows.append([model["name"], *(columns[name][i] for name in names), *gaps[i]])
         notes |= dict.fromkeys(find_shared_notes(model["metrics"]))
     alone = ""
-    if len(rows) > 2:
+    if len(rows) > 2 and "unpaired" not in data:
         alone = "; not corrected for multiple comparisons"
     head = [
         "model",
@@ -257,12 +261,18 @@ def _build_leaderboard(data: ComparisonData) -> TextTable:
     ]
     missing = [entry for entry in entries if entry["value"] is None]
     sentences = (
-        f"In order of AURC. Gap to the best (paired{alone}). {AAC_NOTE}",
+        f"In order of AURC. Gap to the best ({_describe_pairing(data)}{alone}). {AAC_NOTE}",
         explain_missing([*missing, *behind[1:]]),
         join_notes(notes),
     )
     note = " ".join(filter(None, sentences))
     return TextTable(title=LEADERBOARD_TITLE, head=head, rows=rows, note=note)
+
+
+def _describe_pairing(data: ComparisonData) -> str:
+    if "unpaired" not in data:
+        return "paired"
+    return f"as of independent samples: {data['unpaired']}"
 
 
 def _format_title(data: ComparisonData, metric: str) -> str:
@@ -401,7 +411,7 @@ def render_comparison_page(data: ComparisonData) -> str:
     tables: list[TextTable] = []
     for table in sheet.tables:
         # The matrix says the same as the pairs of many models, in far less room.
-        if table.title == PAIRS_TITLE and len(models) > SEVERAL_MODELS:
+        if table.title in (PAIRS_TITLE, UNPAIRED_TITLE) and len(models) > SEVERAL_MODELS:
             continue
         if table.title != LEADERBOARD_TITLE and len(table.rows) > most:
             note = f"{table.note} The first {most} of {len(table.rows):,} rows.".strip()

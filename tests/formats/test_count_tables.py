@@ -1,0 +1,232 @@
+"""howsure count, and what is made of its tables: the numbers of the rows, bounds that hold, and
+sentences for tables that cannot be.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from howsure.cli.main import main
+from howsure.formats.count_tables import MAX_ANSWERS
+
+N = 3000
+# Made of counts and ranks alone; sums of claims are rounded in another order.
+TO_THE_BIT = ("accuracy", "aurc", "e_aurc", "augrc", "auroc", "aupr_error", "coverage_at_risk_0.05")
+
+
+def assert_same(a: object, b: object) -> None:
+    """The same JSON, numbers up to rounding."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        assert list(a) == list(b)
+        for key in a:
+            assert_same(a[key], b[key])
+    elif isinstance(a, list) and isinstance(b, list):
+        for x, y in zip(a, b, strict=True):
+            assert_same(x, y)
+    elif isinstance(a, float):
+        assert a == pytest.approx(b, rel=1e-9, abs=1e-12)
+    else:
+        assert a == b
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[object, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    return stopped.value.code or 0, out, err
+
+
+def report(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, object]:
+    code, out, err = run(capsys, "evaluate", *words, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(5)
+    score = rng.beta(4, 1, N)
+    correct = rng.random(N) < score**1.5
+    site = rng.choice(["north", "south"], N)
+    lines = [
+        f"{s!r},{int(c)},{w}"
+        for s, c, w in zip(score.tolist(), correct, site.tolist(), strict=True)
+    ]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["confidence,correct,site", *lines]) + "\n")
+    return path
+
+
+def write(folder: Path, *lines: str, head: str = "confidence,correct,count") -> Path:
+    path = folder / "counts.csv"
+    path.write_text("\n".join([head, *lines]) + "\n")
+    return path
+
+
+def test_counts_give_the_numbers_of_the_rows(
+    rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "counts.csv"
+    code, _, err = run(capsys, "count", rows, "-o", table, "--by", "site")
+    assert (code, f"{N:,} answers" in err) == (0, True)
+    by_rows, by_counts = report(capsys, rows, "--by", "site"), report(capsys, table, "--by", "site")
+    assert [by_counts["metrics"][name] for name in TO_THE_BIT] == [
+        by_rows["metrics"][name] for name in TO_THE_BIT
+    ]
+    for key in ("metrics", "slices", "guarantees", "verdict", "curves"):
+        assert_same(by_counts[key], by_rows[key])
+    assert list(by_counts["streamed"]["left_out"]) == ["views.label_errors"]
+
+
+@pytest.mark.parametrize(
+    "options", [("--grid", "300"), ("--min-count", "5"), ("--grid", "100", "--min-count", "7")]
+)
+def test_bounds_of_merged_cells_contain_the_exact_number(
+    options: tuple[str, ...], rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "counts.csv"
+    assert run(capsys, "count", rows, "-o", table, *options)[0] == 0
+    exact, merged = report(capsys, rows)["metrics"], report(capsys, table)["metrics"]
+    bounded = {name: entry["bounds"] for name, entry in merged.items() if entry.get("bounds")}
+    assert {"aurc", "auroc", "coverage_at_risk_0.05"} <= set(bounded)
+    if "--min-count" not in options:
+        assert {"ece", "mce"} <= set(bounded)  # the usual bins are whole buckets
+    for name, (low, high) in bounded.items():
+        assert low <= exact[name]["value"], name
+        assert high is None or exact[name]["value"] <= high, name  # null: no end
+
+
+def test_no_small_count_leaves_the_house(
+    rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "counts.csv"
+    assert run(capsys, "count", rows, "-o", table, "--min-count", 9, "--by", "site")[0] == 0
+    cells = [line.split(",") for line in table.read_text().splitlines()[1:]]
+    assert min(int(cell[2]) for cell in cells) >= 9
+    assert sum(int(cell[2]) for cell in cells) == N
+    code, _, err = run(capsys, "threshold", table, "--risk", "0.2")
+    assert (code, "needs the exact scores" in err) == (2, True)
+
+
+def test_too_few_errors_cannot_be_shared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = write(tmp_path, "0.9,1,40", "0.8,0,3")
+    out = tmp_path / "out.csv"
+    code, _, err = run(capsys, "count", table, "-o", out, "--min-count", 5)
+    assert (code, out.exists()) == (2, False)
+    assert "40 right and 3 wrong" in err
+
+
+def test_files_of_several_owners_are_pooled_and_slices(
+    rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head, *lines = rows.read_text().splitlines()
+    owners: list[Path] = []
+    for i in range(12):
+        part = tmp_path / f"part{i}.csv"
+        part.write_text("\n".join([head, *lines[i::12]]) + "\n")
+        owners.append(tmp_path / f"owner{i}.csv")
+        assert run(capsys, "count", part, "-o", owners[-1])[0] == 0
+    pooled = report(capsys, *owners)
+    assert_same(pooled["metrics"], report(capsys, rows)["metrics"])
+    assert sorted(row["value"] for row in pooled["slices"]["rows"]) == sorted(
+        path.stem for path in owners
+    )
+    assert sum(row["n"] for row in pooled["slices"]["rows"]) == N
+    # The sum of tables is a table again.
+    assert run(capsys, "count", *owners, "-o", tmp_path / "sum.csv")[0] == 0
+    assert run(capsys, "count", rows, "-o", tmp_path / "whole.csv")[0] == 0
+    assert (tmp_path / "sum.csv").read_text() == (tmp_path / "whole.csv").read_text()
+
+
+def test_a_cell_that_is_there_twice_is_added_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = write(tmp_path, "0.9,1,40", "0.9,1,2", "0.8,0,3")
+    code, out, err = run(capsys, "evaluate", table, "--json")
+    assert (code, json.loads(out)["n"]) == (0, 45)
+    assert "1 cell is there twice, its count is added" in err
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["0.9,1,40", "0.8,0,-3"], "count"),
+        (["0.9,1,40", "0.8,0,2.5"], "count"),
+        (["0.9,1,nan", "0.8,0,2"], "count"),
+        (["0.9,1,0", "0.8,0,0"], "0 everywhere"),
+        (["1.9,1,4", "0.8,0,2"], "[0, 1]"),
+        (["0.9,1,9000000000000000000", "0.8,0,9000000000000000000"], "count"),
+        ([f"0.9,1,{MAX_ANSWERS}", "0.8,0,1"], "count sums up to 1e+13"),
+        (["0.9,2,4", "0.8,0,2"], "correct"),
+    ],
+)
+def test_tables_that_cannot_be(
+    lines: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, "evaluate", write(tmp_path, *lines))
+    assert (code, out) == (2, "")
+    assert said in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "line", ["0.9,1,4,0.5,0.8", "0.7,1,4,0.8,0.6", "0.7,1,4,nan,0.8"], ids=["out", "turned", "nan"]
+)
+def test_scores_outside_their_cell(
+    line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = "confidence,correct,count,score_low,score_high"
+    table = write(tmp_path, "0.3,0,9,0.2,0.4", line, head=head)
+    code, _, err = run(capsys, "evaluate", table)
+    assert (code, len(err.splitlines())) == (2, 1)
+
+
+def test_a_billion_answers_have_a_threshold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"{i / 100},1,{i * 10**7}\n{i / 100},0,{(100 - i) * 10**6}" for i in range(1, 100)]
+    table = write(tmp_path, *lines)
+    policy = tmp_path / "policy.json"
+    code, out, _ = run(capsys, "threshold", table, "--risk", "0.01", "--json", "-o", policy)
+    plan = json.loads(out)
+    assert (code, plan["feasible"], plan["expected"]) == (0, True, None)
+    assert plan["n"] > 10**10
+    code, out, err = run(capsys, "threshold", table, "--risk", "0.01", "--digits", "2")
+    assert (code, "--digits needs single rows" in err) == (2, True)
+    rows = tmp_path / "new.csv"
+    rows.write_text("confidence\n0.99\n0.02\n")
+    code, out, _ = run(capsys, "decide", policy, rows)
+    assert [json.loads(line)["decision"] for line in out.splitlines()] == ["accept", "defer"]
+
+
+def test_counts_of_two_models_are_compared_without_pairs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
+    head = "confidence,correct,count\n"
+    good.write_text(head + "0.9,1,900000\n0.4,0,100000\n")
+    bad.write_text(head + "0.4,1,600000\n0.9,0,400000\n")
+    code, out, _ = run(capsys, "compare", good, bad, "--json")
+    data = json.loads(out)
+    assert (code, data["models"][0]["name"], data["models"][1]["behind"]["clear"]) == (
+        0,
+        "good",
+        True,
+    )
+    assert "same sample" in data["unpaired"]
+    code, out, _ = run(capsys, "check", bad, "--against", good, "--json")
+    assert (code, json.loads(out)["passed"]) == (1, False)
+    bad.write_text(head + "0.4,1,6\n0.9,0,4\n")
+    code, _, err = run(capsys, "compare", good, bad)
+    assert (code, "not the same samples" in err) == (2, True)
+
+
+def test_groups_are_lost_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("confidence,correct,group\n0.9,1,a\n0.8,0,a\n0.7,1,b\n")
+    code, _, err = run(capsys, "count", rows, "-o", tmp_path / "counts.csv")
+    assert (code, "counts know no groups" in err) == (0, True)
