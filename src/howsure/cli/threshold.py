@@ -349,6 +349,7 @@ def show_plan(data: PlanData, *, as_json: bool, quiet: bool) -> int:
     """Print a plan; the exit code says whether anything can be accepted and nothing contradicts it."""
     if as_json:
         # Of several segmentations each is a line.
+        context = click.get_current_context()
         several = context.parent is not None and context.parent.command is context.command
         click.echo(
             strict_json.dump_line(data) if several else strict_json.dump_pretty(data).rstrip()
