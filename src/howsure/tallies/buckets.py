@@ -141,7 +141,8 @@ def merge_cells(score: Floats, right: Bools, count: Ints, *, low: Floats, high: 
     """
     used = np.flatnonzero(count > 0)
     order = used[np.argsort(low[used], kind="stable")]
-    score, right, count, low, high = (a[order] for a in (score, right, count, low, high))
+    score, right, count = score[order], right[order], count[order]
+    low, high = low[order], high[order]
     reach = np.maximum.accumulate(high)
     start = np.flatnonzero(np.concatenate(([True], low[1:] > reach[:-1])))
     total, claim = sum_runs(count, start), sum_runs(score * count, start)
