@@ -28,6 +28,7 @@ from . import (
     logs,
     page,
     panel,
+    since,
     temperature,
 )
 from .machine import facts
@@ -47,6 +48,7 @@ JOBS = {
     "page": page.rows,
     "logs": logs.rows,
     "commands": commands.rows,
+    "since": since.rows,
     "accuracy": accuracy.rows,
 }
 RESULTS = Path(__file__).with_name("results.json")
