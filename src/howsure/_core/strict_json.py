@@ -244,7 +244,9 @@ def decode(plain: Plain, find: Find) -> object:
 
 
 def _decode_special_float(plain: dict[str, Plain]) -> float:
-    text = plain["float"] if plain.keys() == {"float"} else None
+    text = None
+    if plain.keys() == {"float"}:
+        text = plain["float"]
     if not isinstance(text, str) or text not in SPECIAL_FLOATS:
         raise InputError(f"{plain!r} is not a float")
     return float(text)

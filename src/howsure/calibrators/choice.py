@@ -388,7 +388,9 @@ class ContenderJudge:
         if trial.note:
             return _build_missing_row(name, trial.note)
         low = high = nan
-        kept = trial.kept if isfinite(trial.value) else None
+        kept = None
+        if isfinite(trial.value):
+            kept = trial.kept
         if isinstance(kept, Predictions):
             low, high = interval(self.metric, kept, self.level, self.seed)
         elif kept is not None:

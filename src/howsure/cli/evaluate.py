@@ -559,7 +559,9 @@ def show_accuracies(log: Log, *, level: float, seed: int, as_json: bool, quiet: 
     """Print the accuracies with their intervals, and say why there is no more."""
     import numpy as np
 
-    why = log.notes[-1] if log.notes else "there is no number that says how sure the model was"
+    why = "there is no number that says how sure the model was"
+    if log.notes:
+        why = log.notes[-1]
     note(f"howsure: no confidence, so only accuracies are given: {why}.", quiet)
     metrics: dict[str, MeanGrade] = {}
     for name, rows in (("accuracy", log.answered), ("accuracy_of_all", log.outcome >= 0)):

@@ -372,7 +372,9 @@ def _plan_given_names(contents: Contents, options: ReadOptions) -> Plan:
             continue
         expanded = expand_names(given, contents.entries)
         names = [_find_entry(name, contents, options.split) for name in expanded]
-        prefix = given[:-1] if isinstance(given, str) and given.endswith("*") else None
+        prefix = None
+        if isinstance(given, str) and given.endswith("*"):
+            prefix = given[:-1]
         if not names and prefix is not None:
             got = f"has nothing that begins with {prefix!r}"
             raise InputError(contents.path.name, got=got, need=_describe_entries(contents))

@@ -88,7 +88,9 @@ def describe(path: str | os.PathLike[str], *, format: str | None = None) -> Desc
 
 def _hold_runs(file: OpenFile) -> list[Contents]:
     """All runs of a file at once: those of packed text may be far larger than it."""
-    budget = open_budget(file.path) if file.log is None else None
+    budget = None
+    if file.log is None:
+        budget = open_budget(file.path)
     runs: list[Contents] = []
     for run in file.runs:
         if budget is not None and run.size:

@@ -68,7 +68,9 @@ def build_receipt(contents: Contents, options: ReadOptions) -> Receipt:
         else:
             of_class_1 = is_number(next(iter(entry.load()), None))
     notes = contents.notes
-    classes = infer_classes(columns[kind]) if kind in VECTORS and not options.multilabel else None
+    classes = None
+    if kind in VECTORS and not options.multilabel:
+        classes = infer_classes(columns[kind])
     if classes is not None and "labels" in columns and "classes" not in options.names:
         entry = contents.entries[columns["labels"][0]]
         numbered = entry.dtype.startswith(("int", "uint", "float"))

@@ -198,7 +198,9 @@ def _bound_risk(_: Metric, t: Tally, coverage: float) -> Ends:
         k, rounding = np.ceil(k), 0.0
     late, early = end - own, end - float(t.count[i]) + own  # where right, or wrong answers end
     best, worst = max(k, late), max(k, early)
-    low = (wrong - own + (best - late) - rounding) / best if best > 0 else 1.0
+    low = 1.0
+    if best > 0:
+        low = (wrong - own + (best - late) - rounding) / best
     return low, (wrong + rounding) / worst if wrong > 0 else 0.0
 
 

@@ -102,7 +102,9 @@ def expected_on_new_data(
     units = Units.of(len(o), None, o.group)
     accepted, right = kept.astype(np.float64), (kept & o.right).astype(np.float64)
     n, k, hits = float(len(kept)), float(accepted.sum()), float(right.sum())
-    accuracy = hits / k if k else 0.0
+    accuracy = 0.0
+    if k:
+        accuracy = hits / k
     return Expected(
         coverage=_predict_share(
             count=k,

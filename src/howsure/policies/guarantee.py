@@ -287,7 +287,9 @@ class AcceptedCounts:
 
 def count_accepted(t: Tally | Outcomes, largest_group: int | None = None) -> AcceptedCounts:
     """Running counts over the thresholds of a tally; raise where no guarantee can rest on it."""
-    rows = t if isinstance(t, Outcomes) else None
+    rows = None
+    if isinstance(t, Outcomes):
+        rows = t
     if largest_group is not None:
         if rows is None or rows.group is None:
             raise InputError(

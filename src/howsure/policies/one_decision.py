@@ -204,8 +204,8 @@ class OneByOne:
                 return self._ask_policy(Predictions.from_samples(logits, probs=probs))
             make = Predictions.from_logits if kind == "logits" else Predictions.from_probs
             return self._ask_policy(make(row))
-        if kind == "probs" and k == 2:
-            v = _join_complements(v)
+        if kind == "probs" and k == 2 and abs(float(v.sum()) - 1) <= TRUE_COMPLEMENT:
+            v = np.array((1.0 - v[1], v[1]))  # as P(class 1) says them
         if policy.calibrator is not None:
             apply, kind = self._find_map(kind, k)
             if apply is None:
@@ -292,13 +292,6 @@ def _take_number(value: ArrayLike, name: str) -> float:
     if isnan(number):
         raise InputError(f"{name} is nan, which is not a number to compare.")
     return number
-
-
-def _join_complements(p: Floats) -> Floats:
-    """Two probabilities as P(class 1) says them."""
-    if abs(float(p.sum()) - 1) > TRUE_COMPLEMENT:
-        return p
-    return np.array((1.0 - p[1], p[1]))
 
 
 def score_logits(z: Floats, name: str) -> Scored:

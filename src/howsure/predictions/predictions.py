@@ -789,7 +789,9 @@ def describe_outside(c: Array, bad: Bools) -> InputError:
     got = f"is {c[i]:g}"
     if n > 1:
         far = int(np.argmax(np.where(bad, np.maximum(-c, c - 1), -np.inf)))
-        furthest = f", the furthest {c[far]:.10g} in row {far}" if far != i else ""
+        furthest = ""
+        if far != i:
+            furthest = f", the furthest {c[far]:.10g} in row {far}"
         got += f" ({n:,} such values{furthest})"
     way = "Repair or leave out such rows (--drop-outside)"
     most = len(c) > 1 and 2 * int((c > 1).sum()) > len(c)

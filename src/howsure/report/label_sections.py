@@ -219,7 +219,9 @@ def _find_promise(present: Tally, source: LimitSource, delta: float) -> LabelGua
     # A label is called absent where its confidence 1 - p reaches the threshold.
     absent = present.score <= np.minimum(0.5, 1 - promise.threshold + CLAIM_ROUNDING)
     positive = present.count - present.loss
-    missed = float(positive[absent].sum() / positive.sum()) if positive.sum() else None
+    missed = None
+    if positive.sum():
+        missed = float(positive[absent].sum() / positive.sum())
     return {
         "threshold": promise.threshold,
         "coverage": promise.coverage,

@@ -327,7 +327,9 @@ def describe_confidence(report: ReportData, counted: int | None) -> str:
     if report["calibration"] is not None:
         still = " after calibration"
     test = report.get("calibration_test")
-    binary = report["binary"] if report["k"] == 2 else None
+    binary = None
+    if report["k"] == 2:
+        binary = report["binary"]
     what, role = "its confidence", " as a probability"
     if binary is not None:
         # Of two classes only the probability of the positive one speaks.

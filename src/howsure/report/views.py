@@ -446,10 +446,14 @@ def build_deciding(s: Summary, level: float) -> Deciding:
     score = np.concatenate(([np.inf], hull.low))
     shown = min(len(kept), MAX_CORNERS)
     rows = sort_distinct(np.linspace(0, len(kept) - 1, shown).round().astype(int))
-    half = (1 - level) / 2 if s.shape.alike else None
+    half = None
+    if s.shape.alike:
+        half = (1 - level) / 2
     # The risks that the page offers; or why no guarantee can rest on these samples.
     guarantee: GuaranteeSteps | None = None
-    why = NO_GUARANTEE_FOR_GROUPS if s.shape.grouped else None
+    why = None
+    if s.shape.grouped:
+        why = NO_GUARANTEE_FOR_GROUPS
     if why is None:
         try:
             counts = count_accepted(t)

@@ -136,7 +136,9 @@ class AlarmGuard:
             return
         unseen = islice(read_decisions(output), state.written, lines)
         while records := list(islice(unseen, CATCH_UP_ROWS)):
-            bursts = recall_bursts(records) if self.inputs.bursts else None
+            bursts = None
+            if self.inputs.bursts:
+                bursts = recall_bursts(records)
             self._show(recall_decisions(records), bursts)
         self.close()
 

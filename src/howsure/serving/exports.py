@@ -124,7 +124,9 @@ def _plan_classes(
             "and with --input score any score that you compute."
         )
     name = type(calibrator).__name__
-    fitted_on = calibrator.fitted.kind if calibrator and calibrator.fitted else None
+    fitted_on = None
+    if calibrator and calibrator.fitted:
+        fitted_on = calibrator.fitted.kind
     if calibrator is not None and not isinstance(calibrator, SOFTMAX_MAPS + CLASS_MAPS):
         names = ", ".join(kind.__name__ for kind in SOFTMAX_MAPS + CLASS_MAPS)
         raise InputError(f"{name} cannot be exported; {names} can.")

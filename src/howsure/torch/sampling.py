@@ -186,7 +186,9 @@ def record_calls(model: nn.Module, droppers: Sequence[nn.Module]) -> Generator[l
         layer: nn.Module, args: tuple[object, ...], kwargs: dict[str, object], made: object
     ) -> None:
         if calls or layer in starts:
-            given = args[0] if len(args) == 1 and not kwargs else None
+            given = None
+            if len(args) == 1 and not kwargs:
+                given = args[0]
             calls.append(Call(layer, given if isinstance(given, Tensor) else None, made))
 
     leaves = [module for module in model.modules() if next(module.children(), None) is None]
@@ -336,7 +338,9 @@ def load(model: nn.Module, checkpoint: Checkpoint, key: str | None) -> None:
                 there = ", ".join(map(repr, list(given)[:6]))
             raise InputError(f"{where} has no entry {key!r}; there is {there}.")
         given = given[key]
-    state = {str(name): value for name, value in given.items()} if is_mapping(given) else None
+    state = None
+    if is_mapping(given):
+        state = {str(name): value for name, value in given.items()}
     if state is None or not all(isinstance(value, Tensor) for value in state.values()):
         found = (
             type(given).__name__

@@ -172,7 +172,9 @@ class EpochLog:
 
     def add(self, predictions: Mapping[str, Predictions], **beside: float | str) -> list[Row]:
         """The same from predictions that are already there."""
-        epoch = int(self.rows[-1]["epoch"]) + 1 if self.rows else 1
+        epoch = 1
+        if self.rows:
+            epoch = int(self.rows[-1]["epoch"]) + 1
         made: list[Row] = []
         for name, preds in predictions.items():
             t = tally(max_prob(preds), correct=preds.correct)

@@ -272,7 +272,9 @@ def run_group_tests(source: Outcomes, seed: int, *, with_line: bool) -> Calibrat
             rows = ClaimRows.of(part.tally())
             p_of[str(part.group[0])] = run_outcome_test(rows, seed, with_line=with_line).p
     least = min([whole.p, *p_of.values()])
-    worst = min(p_of, key=lambda name: p_of[name]) if p_of else None
+    worst = None
+    if p_of:
+        worst = min(p_of, key=lambda name: p_of[name])
     return whole._replace(p=min(1.0, (len(p_of) + 1) * least), worst_group=worst)
 
 

@@ -539,7 +539,9 @@ def all_differences(
     finite = [k for k, (difference, _, _) in enumerate(own) if isfinite(difference)]
     known = sorted({model for k in finite for model in pairs[k]})
     clear = [False] * len(pairs)
-    spread = measure_spread(metric, [sides[i] for i in known]) if known else None
+    spread = None
+    if known:
+        spread = measure_spread(metric, [sides[i] for i in known])
     if spread is not None:
         values = np.array([own[k][0] for k in finite])
         places = [(known.index(pairs[k][0]), known.index(pairs[k][1])) for k in finite]

@@ -252,7 +252,9 @@ class SampleCase:
         if self.groups is not None:
             each = self.spread_over_samples(influence())
             return compute_group_design(each, self.units, half)
-        weights = self.rows.weights if self.tally.weighted else None
+        weights = None
+        if self.tally.weighted:
+            weights = self.rows.weights
         if weights is None:
             return 1.0
         part = influence()

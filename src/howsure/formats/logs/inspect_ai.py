@@ -225,7 +225,9 @@ def _check_accuracy(
 ) -> tuple[Claim, ...]:
     """The header's accuracy, where it is the mean over samples of the mean over epochs."""
     scores = [s for s in as_records(get_at(top, "results", "scores")) if s.get("name") == scorer]
-    theirs = as_number(get_at(scores[0], "metrics", "accuracy", "value")) if scores else None
+    theirs = None
+    if scores:
+        theirs = as_number(get_at(scores[0], "metrics", "accuracy", "value"))
     by_question: dict[str, list[float]] = {}
     for question, value in zip(questions, values, strict=True):
         if value is not None:

@@ -451,5 +451,7 @@ def _read_target(target: str, options: Sequence[str]) -> tuple[int | None, int |
     letter = target.strip(" ().").upper()
     if len(letter) == 1:
         place = string.ascii_uppercase.find(letter)
-        by_letter = place if 0 <= place < len(options) else None
+        by_letter = None
+        if 0 <= place < len(options):
+            by_letter = place
     return by_text, by_number, by_letter

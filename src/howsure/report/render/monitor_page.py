@@ -175,7 +175,9 @@ def write_monitor_verdict(data: MonitorData) -> list[str]:
     # Labels that came say what is; an estimate stands behind them.
     labelled, beside = last["labelled"], f"; {reference}"
     if labelled is not None:
-        count = f"{labelled['n']:,} labels" if labelled["n"] > 1 else "one label"
+        count = "one label"
+        if labelled["n"] > 1:
+            count = f"{labelled['n']:,} labels"
         accuracy = _write_share(labelled["accuracy"])
         change = _compare_limits(labelled["accuracy"], past)
         came = f"accuracy {accuracy} by the {count} that came"

@@ -340,7 +340,9 @@ def draw_histogram(report: ReportData) -> Picture:
     its own.
     """
     h, views, name = report["views"]["histogram"], report["views"], report["score"]
-    before = views["before"]["histogram"] if "before" in views else None
+    before = None
+    if "before" in views:
+        before = views["before"]["histogram"]
     wrong = _sum_wrong(h)
     # At least 1, so that a panel without answers has an axis.
     most_right, most_wrong = max(1, *h["right"]), max(1, *wrong)
@@ -348,7 +350,10 @@ def draw_histogram(report: ReportData) -> Picture:
         most_right = max(most_right, *before["right"])
         most_wrong = max(most_wrong, *_sum_wrong(before))
     x = Axis(ends=find_score_span(report), label=name, write=svg.format_plain_tick)
-    root = any(_is_one_bar(counts) for counts in (h["right"], wrong))
+    # One bar among several that dwarfs the others would leave them flat.
+    root = False
+    for counts in (h["right"], wrong):
+        root |= max(counts) > ONE_BAR_SHARE * sum(counts) and sum(map(bool, counts)) > 1
     scale = " (square-root scale)" if root else ""
     right_axis = Axis(
         ends=(0, most_right), label=f"right answers{scale}", write=svg.format_short, root=root
@@ -393,10 +398,6 @@ def _find_bars(h: HistogramData) -> list[float]:
     return find_edges(h["low"], h["high"], len(h["right"]))
 
 
-def _is_one_bar(counts: Sequence[float]) -> bool:
-    return max(counts) > ONE_BAR_SHARE * sum(counts) and sum(map(bool, counts)) > 1
-
-
 def _sum_wrong(h: HistogramData) -> list[float]:
     """All wrong answers of each bar, those with the label among the top 5 on top."""
     return [wrong + near for wrong, near in zip(h["wrong"], h["top_5"], strict=True)]
@@ -416,7 +417,9 @@ def draw_scatter(report: ReportData) -> Picture | None:
     s, views = report["views"]["scatter"], report["views"]
     if s is None or not s["score"]:
         return None
-    before = views["before"]["scatter"] if "before" in views else None
+    before = None
+    if "before" in views:
+        before = views["before"]["scatter"]
     panels = [("loss (NLL)", "", s, USUAL_PAPER)]
     losses = [*s["loss"]]
     if before is not None:
@@ -585,7 +588,9 @@ def build_heat_table(confusion: Confusion | None) -> list[tuple[str, list[HeatCe
             # Darker where a larger share of the label has this answer, in finer steps where
             # shares are small.
             step = sum(count > share * samples for share in HEAT_SHARES)
-            kind = f"{'hit' if i == j else 'miss'}{step}" if step else ""
+            kind = ""
+            if step:
+                kind = f"{'hit' if i == j else 'miss'}{step}"
             shown = "" if mean is None else format_percent(mean, 0)
             cells.append(HeatCell(samples=f"{count:,}", confidence=shown, kind=kind))
         table.append((name, cells))
