@@ -230,3 +230,19 @@ def test_calibration_begins_with_before_and_after_of_all(show: Any, pages: dict[
     lines = "return document.querySelectorAll('[data-picture=methods] .line').length"
     assert p.script(lines) == 2  # before, and the method that was asked for
     assert p.script("return document.querySelectorAll('[data-picture=corp]').length") == 1
+
+
+def test_images_lead_with_their_masks(show: Any) -> None:
+    """Two classes of pixels are no cases of two classes."""
+    rng = np.random.default_rng(0)
+    y = (rng.random((6, 8, 8)) < 0.4).astype(int)
+    p = np.clip(0.8 * y + 0.1 + 0.1 * rng.normal(size=y.shape), 0.01, 0.99)
+    given = Predictions.from_probs(
+        np.stack([1 - p, p], axis=-1).reshape(-1, 2), y.ravel(), group=np.repeat(np.arange(6), 64)
+    )
+    shown = show(html=evaluate(given, loss="dice").to_html())
+    tiles = shown.script(
+        "return [...document.querySelectorAll('.tile dt')].map((e) => e.textContent)"
+    )
+    assert not any(tile.startswith("AUC of") for tile in tiles)
+    assert any("Dice" in tile for tile in tiles)

@@ -230,7 +230,7 @@ def _build_parts(report: ReportData) -> dict[str, object]:
     elif "labels" in report:
         tile_names = LABEL_TILES
     tiles = [sections.describe_metric(m, metrics[m]) for m in tile_names if m in metrics]
-    if report["binary"] is not None and report["k"] == 2 and "labels" not in report:
+    if report["binary"] is not None and is_about_one_class(report):
         tiles = sections.describe_positive_class(report["binary"])
     origin = describe_origin(report["howsure"], report["provenance"])
     confusion, binary = views.get("confusion"), report["binary"]
@@ -423,7 +423,7 @@ def _build_picture_parts(report: ReportData) -> dict[str, object]:
         "positive_class": None,
         "calls_json": None,
         "call_start": 50,
-        "positive_first": report["k"] == 2,
+        "positive_first": is_about_one_class(report),
         "call_numbers": CALL_NUMBERS,
         "linked_pictures": drawn.linked,
         "binnings": drawn.binnings,
@@ -441,6 +441,11 @@ def _build_picture_parts(report: ReportData) -> dict[str, object]:
         if "calling" in binary:
             parts["calls_json"] = escape_json(binary["calling"])
     return parts
+
+
+def is_about_one_class(report: ReportData) -> bool:
+    """Whether cases are of two classes: not the pixels of images, nor single labels of many."""
+    return report["k"] == 2 and "images" not in report and "labels" not in report
 
 
 def find_call_start(binary: Binary) -> int:

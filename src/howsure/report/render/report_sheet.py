@@ -83,7 +83,7 @@ def build_report_sheet(report: ReportData, *, full: bool = False, page: bool = F
     positive = [build_positive_class_table(report["binary"]), build_calls_table(report["binary"])]
     # Of two classes what matters is the one that is looked for; of images and labels each of them.
     first = [*build_image_tables(report), *build_label_tables(report)]
-    if report["k"] == 2:
+    if report["k"] == 2 and not first:
         first, positive = [*first, *positive], []
     tables: list[TextTable | None] = [
         build_changes_table(report["calibration"]),
