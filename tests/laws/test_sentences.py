@@ -162,6 +162,10 @@ def check_missed(w: World, missed: str, positives: str, share: str) -> None:
     assert agrees(share, (positive & (w.preds.prediction != 1)).sum() / positive.sum(), 100)
 
 
+def check_none_positive(w: World) -> None:
+    assert not (w.preds.labels == 1).any()
+
+
 def find_offer(w: World, risk: str) -> Any:
     offers = [g for g in w.report["guarantees"] if agrees(risk, g["risk"], 100)]
     assert len(offers) == 1
@@ -336,10 +340,26 @@ def check_no_error(w: World, under: str, expected: str, chance: str, ece: str) -
     product = float(np.exp(np.log(w.claim).sum()))
     if chance.startswith("less"):
         assert product < 0.001
+    elif chance.startswith("more"):
+        assert product > 0.99
     else:
         assert to_float(chance.removesuffix(" %")) == pytest.approx(100 * product, rel=0.06)
     assert bool(under) == (w.report["calibration_test"]["p"] <= 0.05)
     check_ece(w, ece)
+
+
+def check_no_error_expected(w: World, ece: str) -> None:
+    assert w.right.all()
+    assert (w.claim == 1).all()
+    check_ece(w, ece)
+
+
+def check_hardly_any(w: World, most: str, risk: str) -> None:
+    """The upper limit of the coverage at this risk, which no share of these answers exceeds."""
+    row = w.report["metrics"][f"coverage_at_risk_{to_float(risk) / 100:g}"]
+    assert agrees(most, row["high"], 100)
+    assert row["value"] <= row["high"] < 0.05
+    assert not any(g["feasible"] for g in w.report["guarantees"])
 
 
 def compute_gap(w: World) -> float:
@@ -369,11 +389,14 @@ def check_nothing(w: World, points: str, ece: str) -> None:
     check_ece(w, ece)
 
 
-def check_too_few(w: World, points: str) -> None:
+def check_too_few(w: World, points: str | None) -> None:
     check_rows_hold_perfect_values(w)
+    if points is None:
+        assert compute_gap(w) >= 1
+        return
     assert to_float(points) >= 10
     if w.preds.group is None:
-        assert to_float(points) == pytest.approx(100 * compute_gap(w), rel=0.03)
+        assert to_float(points) == pytest.approx(100 * compute_gap(w), rel=0.03, abs=0.6)
 
 
 def check_untested(w: World, ece: str) -> None:
@@ -405,6 +428,16 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
         rf"Mean AUC of the labels: {BETWEEN}; it misses {NUMBER} of {NUMBER} labels that are "
         rf"present \({NUMBER} %\)\.",
         check_label_auc,
+    ),
+    (
+        r"(?:AUC of class 1|Mean AUC of the labels) does not exist here; there is no "
+        r"(?:case of class 1|label that is present)\.",
+        check_none_positive,
+    ),
+    (
+        rf"AUC of class 1 does not exist here; it misses {NUMBER} of {NUMBER} cases? of class 1 "
+        rf"\({NUMBER} %\)\.",
+        check_missed,
     ),
     (rf"Automate {SHARE}: {PROMISE}", check_automation),
     (
@@ -467,11 +500,20 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     ),
     (
         rf"(?:(It is underconfident: no)|No) answer is wrong, where its confidence expects "
-        rf"{NUMBER} wrong ones; if that is true, it happens (less than 0.1 %|[\d.e+-]+ %) of the "
-        rf"time {ECE}\.",
+        rf"{NUMBER} wrong ones; if that is true, it happens (less than 0.1 %|more than 99 %|[\d.]+ %) of "
+        rf"the time {ECE}\.",
         lambda w, under, expected, chance, ece, _floor: check_no_error(
             w, under, expected, chance, ece
         ),
+    ),
+    (
+        rf"No answer is wrong, and its confidence expects no error {ECE}\.",
+        lambda w, ece, _floor: check_no_error_expected(w, ece),
+    ),
+    (
+        rf"No more than {NUMBER} % of such answers could be automated with at most {NUMBER} % "
+        r"errors\.",
+        check_hardly_any,
     ),
     (
         rf"Nothing contradicts {WHAT}; a gap of {NUMBER} points would probably "
@@ -479,8 +521,8 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
         lambda w, points, ece, _floor: check_nothing(w, points, ece),
     ),
     (
-        rf"Too few answers to tell whether {TRUSTED}: only a gap of "
-        rf"about {NUMBER} points would probably show\.",
+        rf"Too few answers to tell whether {TRUSTED}(?:: only a gap of "
+        rf"about {NUMBER} points would probably show)?\.",
         check_too_few,
     ),
     (
@@ -553,6 +595,11 @@ def make_two_classes(n: int, share: float, strength: float, bend: float, seed: i
     return Predictions.from_probs(1 / (1 + np.exp(-bend * z)), y)
 
 
+def make_in_groups(n: int, groups: int, seed: int) -> Predictions:
+    alone = make_two_classes(n, 0.3, 1.5, 1.4, seed)
+    return Predictions.from_probs(alone.probs, alone.labels, group=np.arange(n) % groups)
+
+
 def make_many_classes(n: int, k: int, scale: float, seed: int) -> Predictions:
     rng = np.random.default_rng(seed)
     y = rng.integers(0, k, n)
@@ -584,6 +631,14 @@ WORLDS: dict[str, Callable[[], Predictions]] = {
     "no errors, many": lambda: Predictions.from_confidence(np.full(900, 0.98), np.ones(900)),
     "one confidence": lambda: Predictions.from_confidence(np.ones(200), np.arange(200) % 10 > 0),
     "all wrong": lambda: Predictions.from_confidence(np.linspace(0.5, 0.9, 60), np.zeros(60)),
+    "no errors, none expected": lambda: Predictions.from_confidence(np.ones(50), np.ones(50)),
+    "all wrong, many": lambda: Predictions.from_confidence(
+        np.linspace(0.5, 0.9, 3000), np.zeros(3000)
+    ),
+    "a wrong answer": lambda: Predictions.from_confidence([0.9], [0]),
+    "labels that never occur": lambda: Predictions.from_multilabel(
+        np.random.default_rng(0).uniform(0, 0.3, (300, 5)), np.zeros((300, 5))
+    ),
     "one answer": lambda: Predictions.from_confidence([0.9], [1]),
     "ties": lambda: Predictions.from_confidence(
         np.repeat([0.95, 0.8, 0.6], 300), np.arange(900) % 10 < np.repeat([9, 8, 6], 300)
@@ -603,6 +658,10 @@ WORLDS: dict[str, Callable[[], Predictions]] = {
     "a rare class": lambda: make_two_classes(2500, 0.06, 1.5, 1.0, 16),
     "a very rare class": lambda: make_two_classes(3000, 0.004, 1.0, 1.0, 17),
     "two classes, 60": lambda: make_two_classes(60, 0.5, 1.0, 1.3, 18),
+    "no positive case": lambda: make_two_classes(300, 1e-9, 0.5, 1.0, 24),
+    "positive cases only": lambda: make_two_classes(300, 1 - 1e-9, 0.5, 1.0, 25),
+    "two classes, two hospitals": lambda: make_in_groups(1200, 2, 26),
+    "two classes, forty hospitals": lambda: make_in_groups(1200, 40, 27),
     "many labels": lambda: make_labels(600, 6, 0.08, 19),
     "few labels present": lambda: make_labels(900, 4, 0.02, 20),
     "ten classes": lambda: make_many_classes(2000, 10, 3.0, 21),

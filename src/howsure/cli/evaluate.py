@@ -53,6 +53,7 @@ from howsure.cli.questions import (
 if TYPE_CHECKING:
     from howsure._core.checks import Bools
     from howsure.formats.logs import Log
+    from howsure.predictions import Predictions
     from howsure.predictions.read_options import ReadOptions
     from howsure.report.report import Report
     from howsure.scale import Progress
@@ -240,6 +241,7 @@ def command(
       howsure evaluate 's3://bucket/logs/*.parquet' --scheduler tcp://10.0.0.1:8786 --resume done
     """
     from howsure.formats.logs.log import NoConfidence
+    from howsure.report.evaluation import GradedAnswers
 
     targets = list_targets(out, html)
     # Options that need all predictions in memory keep a file from being streamed.
@@ -290,6 +292,12 @@ def command(
             report = evaluate_loaded(
                 files, scores, options, calibrator=calibrator, images=images, **asked
             )
+        except GradedAnswers as e:
+            # Grades allow numbers, but no report.
+            if targets or calibrator:
+                raise
+            show_graded(e.preds, level=level, seed=seed, as_json=as_json, quiet=quiet)
+            return
         except NoConfidence as e:
             # Without a confidence there are only accuracies to print, and no report to write.
             if targets or calibrator:
@@ -544,6 +552,17 @@ def open_pictures(path: str) -> Any:
             f"{path} holds no pictures; an array (n, height, width[, channels]) saved as .npy is needed."
         )
     return pictures
+
+
+def show_graded(preds: Predictions, *, level: float, seed: int, as_json: bool, quiet: bool) -> None:
+    """Print the numbers of graded answers."""
+    from howsure.report.graded import build_graded_sheet, measure_graded
+
+    data = measure_graded(preds, level, seed)
+    if as_json:
+        click.echo(strict_json.dump_line(data))
+    elif not quiet:
+        say(build_graded_sheet(data))
 
 
 class MeanGrade(TypedDict):

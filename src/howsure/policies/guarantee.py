@@ -247,11 +247,10 @@ def choose_method(
 
 
 def write_few_groups(groups: int) -> str:
-    """Why so few groups carry no promise about new ones."""
-    what = f"{groups} groups are"
+    """Why so few groups carry no guarantee about new ones."""
     if groups == 1:
-        what = "one group is"
-    return f"{what} too few for a promise about new groups; each may have one of its own (--by)"
+        return "one group says nothing about new groups; --by guarantees for this one"
+    return f"{groups} groups are too few to speak for new groups; --by guarantees for each of them"
 
 
 # What each threshold accepts.

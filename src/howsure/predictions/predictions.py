@@ -619,7 +619,7 @@ class Predictions:
         if self.graded:
             raise InputError(
                 "these predictions have a loss or grades between 0 and 1 instead of right and wrong, which this "
-                "needs; howsure threshold takes them, in Python preds.loss has them."
+                "needs; howsure evaluate and threshold take them, in Python preds.loss has them."
             )
         if self.known_correct is None:
             raise InputError(

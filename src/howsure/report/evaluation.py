@@ -58,6 +58,22 @@ TOP_5 = "top-5"
 FROM_ARRAYS = "hs.evaluate(probs=P, labels=y)"
 
 
+class GradedAnswers(InputError):
+    """No report can be written of these predictions, because their answers are graded."""
+
+    preds: Predictions
+
+    @classmethod
+    def of(cls, preds: Predictions) -> GradedAnswers:
+        """The refusal of a report, with the predictions that it is about."""
+        error = cls(
+            "these answers are graded, and a report needs right or wrong; "
+            "howsure evaluate without -o, --html and --calibrator prints the numbers that grades allow."
+        )
+        error.preds = preds
+        return error
+
+
 @frozen(eq=False)
 class ReportRequest:
     """What a caller asks of a report beside the numbers: limits, and what it says of where the data
@@ -162,6 +178,8 @@ def evaluate(
         )
         return build_report(summary, request)
     preds = to_predictions(preds, scores)
+    if preds.graded:
+        raise GradedAnswers.of(preds)
     # Before columns are attached: the hash is that of what the caller gave.
     origin = build_provenance(preds, files, command, seed=seed, level=level)
     if loss == TOP_5:

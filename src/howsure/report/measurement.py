@@ -31,11 +31,11 @@ LimitSource = Tally | Outcomes | str
 class Measurable(Protocol):
     """A data set: a summary, or samples in memory."""
 
-    def data(self, on: On, score: str) -> Tally | ClassBinSums | SetTally:
+    def data(self, on: On, score: str, /) -> Tally | ClassBinSums | SetTally:
         """What the numbers `on` it read."""
         ...
 
-    def source(self, on: On, score: str) -> LimitSource:
+    def source(self, on: On, score: str, /) -> LimitSource:
         """What limits are made from, or why there is nothing to make them from."""
         ...
 
@@ -45,7 +45,7 @@ class TallyData(NamedTuple):
 
     tally: Tally
 
-    def data(self, on: On, score: str) -> Tally:  # noqa: ARG002
+    def data(self, *_: str) -> Tally:
         """The tally."""
         return self.tally
 

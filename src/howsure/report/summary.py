@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from functools import reduce
+from math import isnan
 from os import PathLike
 from typing import IO, NamedTuple
 
@@ -334,6 +335,8 @@ class Summary:
                 return self.labels.single_cases()
             if on == "exact":
                 return self.labels.all_right()
+        if on == "macro" and self.labels is not None and isnan(self.labels.mean_auc().total):
+            return "no label has both positive and negative cases"
         columns = None
         if self.details is not None:
             columns = self.details.samples if on in OF_CASES else self.details.columns

@@ -27,7 +27,7 @@ from howsure.report.report_types import (
 )
 from howsure.report.samples import list_class_names
 from howsure.report.summary import Summary
-from howsure.report.verdict import choose_guarantee
+from howsure.report.verdict import USEFUL_COVERAGE, choose_guarantee
 from howsure.uncertainty.means import UNSAFE_BELOW_GROUPS
 from howsure.uncertainty.paired import limit_accuracy_difference
 
@@ -289,6 +289,9 @@ def describe_decisions(report: ReportData) -> str:
     reachable = report["metrics"].get(f"coverage_at_risk_{last['risk']:g}")
     if reachable is not None and reachable.get("high") == 0:
         return f"Even the most confident answers are wrong more than {risk} of the time."
+    if reachable is not None and (reachable.get("high") or 1.0) < USEFUL_COVERAGE:
+        most = format_share(reachable.get("high") or 0.0)
+        return f"No more than {most} of such answers could be automated with at most {risk} errors."
     for finding in report["findings"]:
         if finding["name"] == "does_not_rank":
             if finding["evidence"].get("enough"):
@@ -337,6 +340,8 @@ def describe_confidence(report: ReportData, counted: int | None) -> str:
         test = binary.get("calibration_test", test)
     answers = report.get("calibration_test")
     if answers is not None and answers.get("errors") == 0 and "expected_errors" in answers:
+        if answers["expected_errors"] == 0:
+            return f"No answer is wrong, and its confidence expects no error ({ece})."
         sure = "It is underconfident: no" if answers["p"] <= TEST_LEVEL else "No"
         expected = format_count(answers["expected_errors"])
         chance = format_chance(answers.get("no_error_chance", 1.0))
@@ -369,10 +374,10 @@ def describe_confidence(report: ReportData, counted: int | None) -> str:
         return f"Nothing contradicts {what}{role} ({ece}; {format_p(test['p'])})."
     points = format_points(gap)
     if gap > LARGE_GAP:
-        return (
-            f"Too few answers to tell whether {what} can be trusted{role}: "
-            f"only a gap of about {points} points would probably show."
-        )
+        too_few = f"Too few answers to tell whether {what} can be trusted{role}"
+        if gap >= 1:
+            return f"{too_few}."
+        return f"{too_few}: only a gap of about {100 * gap:.0f} points would probably show."
     return (
         f"Nothing contradicts {what}{role}; a gap of {points} points would probably "
         f"have shown ({ece})."
@@ -553,6 +558,8 @@ def format_chance(chance: float) -> str:
     """
     if chance < 0.001:
         return "less than 0.1 % of the time"
+    if chance > 0.99:
+        return "more than 99 % of the time"
     return f"{100 * chance:.2g} % of the time"
 
 
