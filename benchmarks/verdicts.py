@@ -437,7 +437,8 @@ def describe_calibrated(results: dict[str, Any]) -> str:
     worst = max(off, key=lambda name: off[name])
     return (
         f"A calibrated confidence is called off in {100 * false / runs:.1f} % of {runs:,} verdicts (at most "
-        f"{100 * off[worst]:.1f} %: {worst}), and a hint is given in {100 * hints / runs:.1f} %; a verdict with two defects counts twice.\n"
+        f"{100 * off[worst]:.1f} %: {worst}), and a hint is given in "
+        f"{100 * hints / runs:.1f} %; a verdict with two defects counts twice.\n"
     )
 
 

@@ -326,9 +326,9 @@ def list_ties(
     tied = [row["name"] for row in rows[1:] if not row["behind"]["clear"]]
     tied = [name for name in tied if not hold_same_outcomes(outcomes[best], outcomes[name])]
     sides = [outcomes[name] for name in (best, *tied)]
-    limits = [
-        pair_with_first(metric, sides, sure.level, sure.seed) for metric in TIE_METRICS.values()
-    ]
+    # Among many equal models some pair differs by chance: the level is shared out over the pairs.
+    level = 1 - (1 - sure.level) / max(1, len(tied))
+    limits = [pair_with_first(metric, sides, level, sure.seed) for metric in TIE_METRICS.values()]
     ties: list[TieData] = []
     for other, of_pair in zip(tied, zip(*limits, strict=True), strict=True):
         for name, (value, low, high) in zip(TIE_METRICS, of_pair, strict=True):
