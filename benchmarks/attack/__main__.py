@@ -17,16 +17,21 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from http.client import HTTPConnection
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 
-from benchmarks.attack import fuzz, numbers, states
+import howsure as hs
+from benchmarks import service
+from benchmarks.attack import fuzz, numbers, programs, states
+from benchmarks.attack.bodies import BODIES, read_peak
 from benchmarks.attack.bombs import BOMBS
 from benchmarks.attack.child import run
 
 ROOT = Path(__file__).resolve().parents[2]
 MEGABYTES = 600
+DECISION_LOG_TESTS = ("formats/logs/test_broken_logs.py", "formats/logs/test_decisions.py")
 
 
 @dataclass
@@ -128,6 +133,44 @@ def odd_numbers() -> Row:
     return added(row, tests(row.area, "attack/test_edges.py"))
 
 
+def services() -> Row:
+    """Hostile bodies to `howsure serve` on 127.0.0.1."""
+    row = Row("8 bodies of requests")
+    if find_spec("uvicorn") is None:
+        return row
+    with tempfile.TemporaryDirectory() as folder:
+        hs.save(hs.policies.Policy("max_prob", 0.8), Path(folder, "policy.json"))
+        with service.running(service.SERVE, folder) as (pid, port):
+            for name, body in BODIES.items():
+                start = time.perf_counter()
+                connection = HTTPConnection("127.0.0.1", port)
+                connection.request("POST", "/decide", body)
+                status = connection.getresponse().status
+                connection.close()
+                row.seconds = max(row.seconds, time.perf_counter() - start)
+                row.tried += 1
+                if status != 400:
+                    row.failed += 1
+                    row.faults += (f"{name}: {status}",)
+            row.megabytes = read_peak(pid)
+    return added(row, tests(row.area, "serving/test_service.py"))
+
+
+def exported() -> Row:
+    """Hostile names in exported programs, compiled and run."""
+    row = Row("9 exports: C, JavaScript, SQL")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, target in programs.list_attacks():
+            start = time.perf_counter()
+            fault = programs.attack(name, target, Path(folder))
+            row.seconds = max(row.seconds, time.perf_counter() - start)
+            row.tried += 1
+            if fault:
+                row.failed += 1
+                row.faults += (f"{name[:40]!r} {target}: {fault}",)
+    return row
+
+
 def mutations(minutes: float, state: Path | None, most: int) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         found = fuzz.run(minutes, state or Path(folder) / "fuzz.json", most)
@@ -149,16 +192,20 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0, help="of mutations")
     parser.add_argument("--most", type=int, default=1_000_000, help="mutations")
     parser.add_argument("--state", type=Path, help="file from which mutations go on")
-    parser.add_argument("--only", default="12345678", help="areas, e.g. 47")
+    parser.add_argument("--only", default="12345689d7", help="areas, e.g. 47")
     args = parser.parse_args()
     areas: dict[str, Callable[[], Row]] = {
         "1": bombs,
         "2": lambda: tests("2 escaped outputs", "attack/test_sinks.py"),
-        "3": lambda: tests("3 streams, kills", "serving", "attack/test_faults.py"),
+        "3": lambda: tests(
+            "3 streams, kills", "serving", "attack/test_faults.py", "attack/test_ordinary.py"
+        ),
         "4": tampered,
         "5": odd_numbers,
         "6": lambda: tests("6 cluster", "attack/test_cluster.py"),
-        "8": lambda: tests("8 serve, decision logs", "serving/test_service.py"),
+        "8": services,
+        "9": exported,
+        "d": lambda: tests("d decision logs", *DECISION_LOG_TESTS),
         "7": lambda: mutations(args.minutes, args.state, args.most),
     }
     print(f"{'area':<32}{'tried':>9}{'failed':>8}{'peak MB':>9}{'longest s':>11}", flush=True)

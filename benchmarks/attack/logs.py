@@ -58,6 +58,15 @@ RESPONSE = {
     "output": [{"content": [{"text": "a", "logprobs": [{"logprob": -0.1}]}]}],
 }
 SPEC = {"spec": {"completion_fns": ["f"], "eval_name": "e"}}
+TEAM = {
+    "type": "choice",
+    "name": "team",
+    "choice": "a",
+    "confidence": 0.8,
+    "probabilities": {"a": 0.8, "b": 0.2},
+}
+LATE = {"type": "predicate", "name": "late", "probability": 0.07}
+DECIDED = {"id": "r1", "label": {"team": "a", "late": False}, "output": {"answers": [TEAM, LATE]}}
 LOGS: dict[str, Any] = {
     "lm-eval, options": [CHOICE, {**CHOICE, "doc_id": 1}],
     "lm-eval, text": [TEXT, {**TEXT, "doc_id": 1}],
@@ -103,6 +112,7 @@ def write(folder: Path) -> list[Path]:
         for name, log in LOGS.items()
         if isinstance(log, list)
     }
+    made["decision model.jsonl"] = "\n".join(map(json.dumps, (DECIDED, {**DECIDED, "id": "r2"})))
     for name, text in made.items():
         (folder / name).write_text(text, encoding="utf-8")
     return [*(folder / name for name in made), archive(folder / "inspect.eval", LOGS["inspect"])]

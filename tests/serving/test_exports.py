@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import exports
+from benchmarks.attack import programs
 from click.testing import CliRunner
 
 import howsure as hs
@@ -429,3 +430,9 @@ def test_every_edited_field_is_rejected(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("HOWSURE_KEY", "secret")
     with pytest.raises(InputError, match="not signed"):
         hs.load(path)
+
+
+@pytest.mark.parametrize("name", programs.NAMES, ids=lambda name: ascii(name[:12]))
+def test_hostile_names_in_programs(tmp_path: Path, name: str) -> None:
+    for target in ("c", "js", "sql"):
+        assert programs.attack(name, target, tmp_path) == ""

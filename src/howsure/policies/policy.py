@@ -508,6 +508,10 @@ class Policy:
             monitor.see(made)
         return made
 
+    def __getstate__(self) -> dict[str, object]:
+        # What decide_one knows by heart is made again where a policy goes to another process.
+        return {name: value for name, value in vars(self).items() if name != "_one_by_one"}
+
     @cached_property
     def _one_by_one(self) -> OneByOne:
         from howsure.policies.one_decision import OneByOne

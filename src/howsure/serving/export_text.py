@@ -420,6 +420,9 @@ def write_sql(export: Export) -> str:
             f"the calibrator has more than {MAX_SQL_PIECES:,} pieces, too many for an expression; "
             "export it to another language."
         )
+    for key in export.policy.keys:
+        if "\0" in key or not is_unicode(key):
+            raise InputError(f"the segment {key!r} holds a letter that SQL cannot; rename it.")
     odd = [key for key in export.policy.keys if "'" in key or "\\" in key]
     if odd and not dialect.run:
         raise InputError(
@@ -476,6 +479,11 @@ def _reach(t: float, number: Callable[[float], str]) -> str:
     if t == -inf:
         return "hs_valid = 1"
     return f"hs_valid = 1 AND hs_score >= {number(t)}"
+
+
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 can hold it; half of a surrogate pair it cannot."""
+    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def _quote(text: str) -> str:

@@ -220,5 +220,6 @@ def list_evidence(export: Export) -> list[str]:
         value: str = getattr(export, what)
         if value:
             lines.append(f"{what.capitalize()}: {value}.")
-    # No text of a file may end a comment or a line of it.
-    return ["".join(c if c.isprintable() else "?" for c in x).replace("*/", "* /") for x in lines]
+    # No text of a file may begin or end a comment or a line of it.
+    shown = ["".join(c if c.isprintable() else "?" for c in line) for line in lines]
+    return [line.replace("*/", "* /").replace("/*", "/ *") for line in shown]

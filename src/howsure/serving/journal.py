@@ -407,8 +407,10 @@ def hold_lock(path: Path | None) -> Generator[None]:
         if lock.exists() and lock.stat().st_ino == os.fstat(fd).st_ino:
             break
         os.close(fd)
-    os.ftruncate(fd, os.write(fd, f"process {os.getpid()} on {socket.gethostname()}".encode()))
     try:
+        with suppress(OSError):  # on a full disk it locks without a name
+            name = f"process {os.getpid()} on {socket.gethostname()}"
+            os.ftruncate(fd, os.write(fd, name.encode()))
         yield
     finally:
         lock.unlink(missing_ok=True)

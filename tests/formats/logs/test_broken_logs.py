@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.attack.logs import LOGS, SAMPLE, archive
+from benchmarks.attack.logs import DECIDED, LOGS, SAMPLE, archive
 
 import howsure as hs
 
@@ -83,6 +83,23 @@ def test_whole_log(name: str, tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     path.write_text(json.dumps(LOGS[name]))
     assert hs.formats.read_log(path).accuracy == 1.0
+
+
+def test_broken_decisions(tmp_path: Path) -> None:
+    """A log of a decision model is read or refused, whatever stands in it."""
+    rng, path, read, refused = random.Random(0), tmp_path / "log.jsonl", 0, list[str]()
+    for _ in range(150):
+        lines = [broken(DECIDED, rng), {**DECIDED, "id": "r2"}]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                read += hs.read(path).n > 0
+        except hs.InputError as error:
+            refused.append(str(error))
+    assert read + len(refused) == 150
+    assert min(read, len(refused)) > 15
+    assert not [sentence for sentence in refused if "\n" in sentence]
 
 
 def test_broken_archive(tmp_path: Path) -> None:

@@ -45,7 +45,13 @@ class FoundBody:
 
 def is_answer(value: Json) -> bool:
     """Whether this is one typed answer."""
-    return isinstance(value, dict) and value.get("type") in ANSWER_TYPES
+    return isinstance(value, dict) and find_kind(value) is not None
+
+
+def find_kind(answer: Record) -> str | None:
+    """The kind of a typed answer; None where it has none of ours."""
+    kind = answer.get("type")
+    return ANSWER_TYPES.get(kind) if isinstance(kind, str) else None
 
 
 def is_body(value: Json) -> bool:
@@ -158,7 +164,7 @@ class BodyColumns:
         for name, answer in named:
             if not isinstance(answer, dict):
                 raise BadAnswer(f"the answer to {name!r} is no object")
-            kind = ANSWER_TYPES.get(cast("str", answer.get("type")))
+            kind = find_kind(answer)
             if kind == "box":
                 self.boxes += 1
                 continue
@@ -181,7 +187,7 @@ class BodyColumns:
             self.reason.append(ANSWERED)
             try:
                 READ_ANSWER[kind](self, question, answer)
-            except (TypeError, KeyError, ValueError, AttributeError):
+            except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
                 raise BadAnswer(
                     f"the answer to {name!r} cannot be read: {str(answer)[:80]}"
                 ) from None
