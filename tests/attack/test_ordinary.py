@@ -195,7 +195,8 @@ def test_a_lock_on_a_full_disk_is_held(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(os, "write", fail)
     with (
-        hold_lock(tmp_path / "state"), pytest.raises(hs.InputError, match="is being written by another process"),
+        hold_lock(tmp_path / "state"),
+        pytest.raises(hs.InputError, match="is being written by another process"),
         hold_lock(tmp_path / "state"),
     ):
         pass
