@@ -127,9 +127,11 @@ def test_counted_rows_are_repeated_rows(
     ):
         path = str(table(text, name))
         code, out, _ = run(*(word.format(path) for word in command), "--json")
-        value = json.loads(out)
+        # Sums of claims are rounded in another order, and counts know no single rows.
+        value = json.loads(out, parse_float=lambda digits: float(f"{float(digits):.9g}"))
         for key in ("provenance", "streamed", "basis", "source", "command"):
             value.pop(key, None)
+        value.get("views", {}).pop("label_errors", None)
         found.append((code, json.dumps(value).replace(name, "")))
     assert found[0] == found[1]
 
