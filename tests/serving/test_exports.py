@@ -4,8 +4,10 @@ import json
 import shutil
 import sqlite3
 import subprocess
+from collections.abc import Callable
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from howsure._core.saving import compute_digest
 from howsure.calibrators import MatrixScaling, Platt, Temperature
 from howsure.cli.main import howsure
 from howsure.policies import Policy, guaranteed_threshold
+from howsure.policies.policy_check import derive_bounds
 from howsure.serving.export_text import SQL_DIALECTS, write_c, write_javascript, write_sql
 from howsure.serving.exports import plan_export
 
@@ -375,10 +378,12 @@ def test_float_is_refused_where_its_digits_would_decide() -> None:
         plan_export(near, target="js", given="logits", precision="float")
 
 
-def save_policy(folder: Path) -> Path:
+def save_policy(folder: Path, error: float = 0.6, name: str = "") -> Path:
     c = np.linspace(0.5, 1, 400)
-    preds = hs.Predictions.from_confidence(c, c > 0.6)
-    policy = Policy.fit(preds, lambda t: guaranteed_threshold(t, risk=0.05, delta=0.05))
+    preds = hs.Predictions.from_confidence(c, (c > error) & (np.arange(400) % 90 != 89))
+    policy = Policy.fit(
+        preds, lambda t: guaranteed_threshold(t, risk=0.05, delta=0.05), source=(name, "")
+    )
     hs.save(policy, folder / "policy.json")
     return folder / "policy.json"
 
@@ -403,7 +408,7 @@ def list_edits(value: object, way: tuple[object, ...] = ()) -> list[tuple[object
     return [way]
 
 
-def test_every_edited_field_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_edited_field_is_rejected(tmp_path: Path) -> None:
     path = save_policy(tmp_path)
     text = path.read_text()
     edits = [way for way in list_edits(json.loads(text)) if way != ("digest",)]
@@ -417,17 +422,67 @@ def test_every_edited_field_is_rejected(tmp_path: Path, monkeypatch: pytest.Monk
         path.write_text(json.dumps(document))
         with pytest.raises(InputError):
             hs.load(path)
-    # A bound that does not follow is found even where the digest was made anew.
-    document = json.loads(text)
-    document["value"]["guarantee"]["bound"] = 0.001
-    document["digest"] = compute_digest(
-        {key: document[key] for key in ("howsure", "schema", "value")}
-    )
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change a saved policy and write the digest that anybody can write."""
+    document = json.loads(path.read_text())
+    change(document["value"])
+    head = {key: document[key] for key in ("howsure", "schema", "value")}
+    document["digest"] = compute_digest(head)
     path.write_text(json.dumps(document))
+
+
+def verify_in_node(path: Path, key: str = "") -> dict[str, bool | None]:
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    folder = path.parent
+    CliRunner().invoke(howsure, ["verify", str(path), "--js", str(folder / "verify.mjs")])
+    script = "import {verify} from './verify.mjs'; import {readFileSync} from 'fs';"
+    script += f"verify(readFileSync('{path.name}', 'utf8'), '{key}').then((x) => console.log(JSON.stringify(x)))"
+    command = ["node", "--input-type=module", "-e", script]
+    out = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return json.loads(out.stdout)
+
+
+EDITS: dict[str, Callable[[dict[str, Any]], None]] = {
+    "bound": lambda value: value["guarantee"].update(bound=0.001),
+    "threshold": lambda value: value.update(threshold=0.51),
+    "delta": lambda value: value["guarantee"].update(delta=0.5),
+    "errors": lambda value: value["guarantee"]["tested"].__setitem__(
+        2, [0.0] * len(value["guarantee"]["tested"][2])
+    ),
+    "kept": lambda value: value["guarantee"]["tested"][1].__setitem__(0, -1.0),
+    "n": lambda value: value["basis"].update(n=4000),
+    "coverage": lambda value: value["basis"].update(coverage=0.99),
+    "accuracy": lambda value: value["basis"].update(accuracy=1.0),
+}
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_what_does_not_follow_is_found(what: str, tmp_path: Path) -> None:
+    path = save_policy(tmp_path, error=0.57)
+    edit(path, EDITS[what])
     made = CliRunner().invoke(howsure, ["verify", str(path)], standalone_mode=False)
     assert made.return_value == 1
     assert "FAILED" in made.output
+    if what in ("bound", "threshold", "delta"):
+        assert verify_in_node(path) == {"digest": True, "bounds": False}
+
+
+def test_the_same_checks_in_javascript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save_policy(tmp_path, error=0.57, name="Zürich\x7f\U0001f600\n")
+    text = path.read_text()
+    assert verify_in_node(path) == {"digest": True, "bounds": True}
+    path.write_text(text.replace('"max_prob"', '"margin"'))
+    assert verify_in_node(path) == {"digest": False, "bounds": True}
     monkeypatch.setenv("HOWSURE_KEY", "secret")
+    signed = save_policy(tmp_path)
+    assert verify_in_node(signed, "secret") == {"digest": True, "bounds": True}
+    assert verify_in_node(signed, "another") == {"digest": False, "bounds": True}
+    # A digest that was made anew without the key is refused where one is set.
+    path.write_text(text)
+    assert verify_in_node(path, "secret")["digest"] is False
     with pytest.raises(InputError, match="not signed"):
         hs.load(path)
 
@@ -436,3 +491,20 @@ def test_every_edited_field_is_rejected(tmp_path: Path, monkeypatch: pytest.Monk
 def test_hostile_names_in_programs(tmp_path: Path, name: str) -> None:
     for target in ("c", "js", "sql"):
         assert programs.attack(name, target, tmp_path) == ""
+
+
+@pytest.mark.parametrize("method", ["band", "fixed_sequence", "fallback"])
+def test_every_search_is_repeated_from_what_was_tested(method: str) -> None:
+    rng = np.random.default_rng(3)
+    found = 0
+    for n in (150, 700, 3000):
+        c = rng.random(n).round(3)
+        preds = hs.Predictions.from_confidence(c, rng.random(n) < 0.8 + 0.2 * c)
+        policy = Policy.fit(
+            preds, lambda t: guaranteed_threshold(t, risk=0.1, delta=0.1, method=method)
+        )
+        derived = derive_bounds(policy)
+        assert all(made.follows for made in derived)
+        assert len(derived) == policy.guarantee.feasible
+        found += len(derived)
+    assert found

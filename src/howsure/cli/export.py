@@ -67,7 +67,7 @@ def command(
       howsure export policy.json --to sql --input confidence --dialect duckdb -o policy.sql
       howsure export policy.json --to vercel --question team --model big/model -o gateway.json
     """
-    from datetime import date
+    from datetime import UTC, date, datetime
 
     from howsure._core.file_access import replace_file, write_text
     from howsure._core.saving import identify_saved, load
@@ -97,7 +97,7 @@ def command(
         return
     made = plan_export(
         value, target=target, given=given, precision=precision, dialect=dialect,
-        digest=digest, model=model, expires=expires,
+        digest=digest, model=model, exported=datetime.now(UTC).date().isoformat(), expires=expires,
     )  # fmt: skip
     if target == "onnx":
         from howsure.serving.export_onnx import write_onnx

@@ -117,7 +117,7 @@ def find_band_row(
     if risk >= 1:
         return len(kept) - 1
     n = int(kept[-1])
-    ranks = _list_ranks(n, risk, delta)
+    ranks = list_ranks(n, risk, delta)
     if not len(ranks):
         return None
     from scipy.special import bdtr
@@ -153,7 +153,7 @@ def find_band_row(
     return None if last < 0 else last
 
 
-def _list_ranks(n: int, risk: float, delta: float) -> Ints:
+def list_ranks(n: int, risk: float, delta: float) -> Ints:
     """The numbers of most trusted samples that have limits."""
     least = ceil(log(delta) / log(1 - risk) - LEAST_ROUNDING)
     ranks = sort_distinct(-(-np.arange(1, BAND_STEPS + 1) * n // BAND_STEPS))
@@ -203,7 +203,7 @@ def compute_first_limits(n: int, risk: float, delta: float, ranks: int) -> Ints:
     >>> bool((compute_first_limits(300, 0.1, 0.1, 9) == compute_band_limits(300, 0.1, 0.1).band[:9]).all())
     True
     """
-    return BandWalk(n, risk, delta, _list_ranks(n, risk, delta)[:ranks]).band
+    return BandWalk(n, risk, delta, list_ranks(n, risk, delta)[:ranks]).band
 
 
 @lru_cache(maxsize=256)
@@ -214,7 +214,7 @@ def compute_band_limits(n: int, risk: float, delta: float) -> BandLimits:
     >>> int(limits.band[-1]), int(limits.chain[-1])
     (18, 22)
     """
-    ranks = _list_ranks(n, risk, delta)
+    ranks = list_ranks(n, risk, delta)
     if not len(ranks):
         empty = np.zeros(0, dtype=np.int64)
         return BandLimits(empty, empty, empty)

@@ -21,7 +21,7 @@ from howsure._core import checks
 from howsure._core.checks import Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure._core.indices import count_values, sort_distinct
-from howsure.policies.band import count_labels_for_band, find_band_row
+from howsure.policies.band import count_labels_for_band, find_band_row, list_ranks
 from howsure.predictions.outcomes import Outcomes, needs_outcomes
 from howsure.tallies.tally import Tally
 
@@ -69,6 +69,9 @@ class Guaranteed:
     groups: int | None = None  # independent groups that the promise rests on, if there are any
     why: str = ""
     max_missed: float | None = None  # share of the positives that may be passed as negative
+    tested: tuple[
+        tuple[float, ...], ...
+    ] = ()  # thresholds, kept and errors that the search looked at
 
     @property
     def rule(self) -> str:
@@ -197,7 +200,23 @@ def guaranteed_threshold(
         method=method,
         loss_bound=loss_bound,
         groups=groups,
+        tested=_list_tested(tested, test, method, row) if sequence is None else (),
     )
+
+
+def _list_tested(
+    counts: AcceptedCounts, test: RiskTest, method: str, row: int
+) -> tuple[tuple[float, ...], ...]:
+    """Thresholds, kept and errors at the rows from which the search finds the same row again."""
+    if test.bound != "clopper_pearson" or method == "sgr" or test.risk >= 1:
+        return ()
+    rows = find_step_rows(counts)
+    if method == "band":
+        ranks = list_ranks(int(counts.n), test.risk, test.delta)
+        rows = np.searchsorted(counts.kept, ranks)
+    rows = np.unique(np.append(rows, (row, len(counts.kept) - 1)))
+    columns = (counts.score[rows], counts.kept[rows], counts.loss[rows])
+    return tuple(tuple(column.tolist()) for column in columns)
 
 
 def label_budget(error: float, *, risk: float, delta: float, coverage: float = 1.0) -> int | None:

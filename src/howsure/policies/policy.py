@@ -79,6 +79,7 @@ class Guarantee:
     labels_needed: int | None = None  # or groups, where there are any
     groups: int | None = None  # that it rests on
     why: str = ""  # what keeps it from being promised, beside too few labels
+    tested: tuple[tuple[float, ...], ...] = ()  # thresholds, kept and errors that were looked at
 
 
 @frozen(eq=False)

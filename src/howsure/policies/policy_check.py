@@ -1,8 +1,9 @@
-"""Is a guarantee still supported? A fixed policy beside new labels."""
+"""Is a guarantee still supported? A fixed policy beside new labels, or beside the counts it holds."""
 
 from __future__ import annotations
 
-from math import isnan
+from dataclasses import replace
+from math import isnan, nan
 
 import numpy as np
 
@@ -10,8 +11,11 @@ from howsure._core.checks import Bools, InputError
 from howsure._core.frozen import frozen
 from howsure._core.indices import count_values
 from howsure.bounds import clopper_pearson
+from howsure.policies.guarantee import METHOD_NAMES, AcceptedCounts, RiskTest, search_thresholds
 from howsure.policies.policy import CASE_SCORE, Guarantee, Policy
 from howsure.predictions import Predictions
+
+ALLOWED_ROUNDING = 1e-9
 
 
 @frozen
@@ -94,3 +98,68 @@ def count_broken(
     return GuaranteeCheck(
         name=name, unit=unit, n=n, wrong=errors, low=low, high=high, risk=guarantee.risk
     )
+
+
+@frozen
+class DerivedBound:
+    """A bound that was derived again from the counts of a policy; nan where they give none."""
+
+    name: str  # of the segment
+    bound: float
+    said: float
+    counts: str
+    follows: bool
+
+
+def derive_bounds(policy: Policy) -> list[DerivedBound]:
+    """Every guarantee of a policy that holds what was tested, searched again.
+
+    It follows where the search finds the threshold of the policy and its bound, and where the
+    counts are those that the policy says it rests on.
+
+    >>> from howsure.policies import guaranteed_threshold
+    >>> sure = Predictions.from_confidence([0.9] * 300, [1] * 300)
+    >>> policy = Policy.fit(sure, lambda t: guaranteed_threshold(t, risk=0.05, delta=0.05))
+    >>> [made.follows for made in derive_bounds(policy)]
+    [True]
+    """
+    if policy.keys:
+        named = list(zip(policy.keys, policy.thresholds, policy.guarantees, strict=False))
+    else:
+        named = [("", policy.threshold, policy.guarantee)]
+    made: list[DerivedBound] = []
+    for name, threshold, guarantee in named:
+        if guarantee is not None and guarantee.tested:
+            made.append(_derive_bound(name, threshold, guarantee, policy))
+    return made
+
+
+def _derive_bound(
+    name: str, threshold: float, guarantee: Guarantee, policy: Policy
+) -> DerivedBound:
+    broken = DerivedBound(name, nan, guarantee.bound, "what was tested is no list of counts", False)
+    method = [key for key, words in METHOD_NAMES.items() if words in guarantee.rule]
+    if len(method) != 1 or len({len(column) for column in guarantee.tested}) != 1:
+        return broken
+    try:
+        score, kept, errors = (np.array(column) for column in guarantee.tested)
+    except ValueError:
+        return broken
+    ordered = (np.diff(score) < 0).all() and (np.diff(kept) > 0).all() and kept[0] > 0
+    if not ordered or not (np.diff(errors, prepend=0.0) >= 0).all() or (errors > kept).any():
+        return broken
+    counts = AcceptedCounts(score=score, kept=kept, loss=errors, zero_one=True)
+    test = RiskTest(risk=guarantee.risk, delta=guarantee.delta, bound="clopper_pearson")
+    row, bound = search_thresholds(counts, test, method[0])
+    if row is None:
+        text = f"{errors[-1]:,.0f} errors among {kept[-1]:,.0f} (delta {guarantee.delta:g})"
+        return replace(broken, counts=text)
+    text = f"{errors[row]:,.0f} errors among {kept[row]:,.0f} of {kept[-1]:,.0f} (delta {guarantee.delta:g})"
+    follows = bool(score[row] == threshold) and abs(bound - guarantee.bound) <= ALLOWED_ROUNDING
+    basis = policy.basis
+    if basis is not None and not name and guarantee.groups is None:
+        share = kept[row] / kept[-1]
+        accuracy = 1 - errors[row] / kept[row]
+        same = basis.n == kept[-1] and abs(share - basis.coverage) <= ALLOWED_ROUNDING
+        follows = bool(follows and same and abs(accuracy - basis.accuracy) <= ALLOWED_ROUNDING)
+    return DerivedBound(name, bound, guarantee.bound, text, follows)

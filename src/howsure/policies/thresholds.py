@@ -467,6 +467,7 @@ def as_guarantee(chosen: Threshold | Guaranteed) -> Guarantee:
         labels_needed=chosen.labels_needed,
         groups=chosen.groups,
         why=chosen.why,
+        tested=chosen.tested,
     )
 
 

@@ -44,6 +44,7 @@ class Export:
     precision: str = "double"
     digest: str = ""
     model: str = ""
+    exported: str = ""
     expires: str = ""
     dialect: str = "sqlite"
 
@@ -79,6 +80,7 @@ def plan_export(
     precision: str = "double",
     digest: str = "",
     model: str = "",
+    exported: str = "",
     expires: str = "",
     dialect: str = "sqlite",
 ) -> Export:
@@ -103,7 +105,7 @@ def plan_export(
         program = _plan_number(builder, policy, calibrator, given)
     made = Export(
         policy=policy, given=given, program=program, target=target, precision=precision,
-        digest=digest, model=model, expires=expires, dialect=dialect,
+        digest=digest, model=model, exported=exported, expires=expires, dialect=dialect,
     )  # fmt: skip
     _refuse_rounding(made)
     return made
@@ -216,7 +218,7 @@ def list_evidence(export: Export) -> list[str]:
             f"On {basis.n:,} samples: {kept:,} accepted (coverage {basis.coverage:.6g}), {errors} errors."
         )
         lines.append(f"Data: {basis.source or 'not named'}, sha256 {basis.sha256 or 'not known'}.")
-    for what in ("digest", "model", "expires"):
+    for what in ("digest", "model", "exported", "expires"):
         value: str = getattr(export, what)
         if value:
             lines.append(f"{what.capitalize()}: {value}.")
