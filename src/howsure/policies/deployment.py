@@ -18,7 +18,7 @@ from howsure._core.frozen import frozen
 from howsure._core.indices import count_values, sort_distinct
 from howsure.bounds import betting, clopper_pearson_interval, compute_proportion_limits
 from howsure.policies.guarantee import Guaranteed
-from howsure.policies.policy import CASE_SCORE, Decisions, Policy
+from howsure.policies.policy import CASE_SCORE, Decisions, Guarantee, Policy
 from howsure.policies.thresholds import Threshold
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
@@ -454,11 +454,11 @@ def _describe_policy(policy: Policy) -> dict[str, object]:
         "test": None,
     }
     if policy.guarantee is not None:
-        out["guarantee"] = policy.guarantee
+        out["guarantee"] = _describe_guarantee(policy.guarantee)
     if policy.guarantees:
         pairs = zip(own.items(), policy.guarantees, strict=True)
         out["segments"] = [
-            {"name": name, "threshold": at, "guarantee": guarantee}
+            {"name": name, "threshold": at, "guarantee": _describe_guarantee(guarantee)}
             for (name, at), guarantee in pairs
         ]
     if policy.basis is not None:
@@ -471,6 +471,13 @@ def _order_plan(out: dict[str, object]) -> PlanData:
     # The order of the keys is part of the format.
     ordered = {name: out[name] for name in PlanData.__annotations__ if name in out}
     return strict_json.check_typed(strict_json.to_plain(ordered), PlanData)
+
+
+def _describe_guarantee(guarantee: Guarantee) -> dict[str, object]:
+    """A guarantee without the counts that it was derived from; the policy holds them."""
+    facts = asdict(guarantee)
+    del facts["tested"]
+    return facts
 
 
 def describe_asked(policy: Policy, preds: Predictions, decisions: Decisions) -> dict[str, object]:

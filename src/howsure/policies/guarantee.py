@@ -214,7 +214,7 @@ def _list_tested(
     if method == "band":
         ranks = list_ranks(int(counts.n), test.risk, test.delta)
         rows = np.searchsorted(counts.kept, ranks)
-    rows = np.unique(np.append(rows, (row, len(counts.kept) - 1)))
+    rows = sort_distinct(np.append(rows, (row, len(counts.kept) - 1)))
     columns = (counts.score[rows], counts.kept[rows], counts.loss[rows])
     return tuple(tuple(column.tolist()) for column in columns)
 
