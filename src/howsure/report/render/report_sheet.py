@@ -280,9 +280,10 @@ def _write_sentences(plan: PlanData) -> list[str]:
         lines.append(f"rule       {guarantee['rule']}")
     if "n" in plan:
         n = f"{plan['n']:,}"
-        coverage = format_percent(plan.get("coverage"), 2)
-        accuracy = format_percent(plan.get("accuracy"), 2)
-        lines.append(f"data       coverage {coverage}, accuracy {accuracy} of {n} samples")
+        shown = f"coverage {format_percent(plan.get('coverage'), 2)}"
+        if plan.get("accuracy") is not None:  # of grades there is none
+            shown += f", accuracy {format_percent(plan.get('accuracy'), 2)}"
+        lines.append(f"data       {shown} of {n} samples")
     if "questions" in plan:
         # Questions of a language model, those without a usable answer counted by reason.
         asked = plan["questions"]
