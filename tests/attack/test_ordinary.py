@@ -1,5 +1,5 @@
 """Faults of an ordinary day: a disk that is really full, a file that changes while it is read,
-processes that are forked or spawned, a million updates, a widget that is sent nonsense.
+processes that are forked or spawned, very many updates.
 """
 
 from __future__ import annotations

@@ -277,7 +277,7 @@ def test_duckdb_decides_alike(given: str) -> None:
 @pytest.mark.parametrize(
     ("policy", "given", "message"),
     [
-        (Policy("max_prob", 0.5), None, "--input is None"),
+        (Policy("max_prob", 0.5), None, "say --input"),
         (Policy("max_prob", 0.5), "logits", "has None classes"),
         (Policy("max_prob", 1 - 2.0**-45, k=3), "logits", "is 1 but for rounding"),
         (Policy("margin", 1e-9, k=3), "logits", "rounding in double could decide"),

@@ -87,6 +87,9 @@ def plan_export(
     """The export of a policy; raise where no target can hold it."""
     if given is None and policy.read is not None:
         given = policy.read.kind
+    if given is None:
+        listed = ", ".join(INPUTS)
+        raise InputError(f"the policy does not say what it is given; say --input with {listed}.")
     if given not in INPUTS:
         raise InputError(f"--input is {given}; exports take {', '.join(INPUTS)}.")
     if policy.by is not None and (policy.by == "predicted" or not policy.by.isidentifier()):
