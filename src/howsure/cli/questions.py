@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from howsure.policies.policy import Policy
     from howsure.predictions import Predictions
     from howsure.predictions.read_options import ReadOptions
-    from howsure.report.question_reports import GradedData, QuestionReports
+    from howsure.report.graded import GradedData
+    from howsure.report.question_reports import QuestionReports
     from howsure.report.report import Report
 
 T = TypeVar("T")
@@ -168,15 +169,19 @@ def evaluate_grades(
         preds = read_files(files, replace(options, question=name))
         if not preds.graded:
             return None
-        from howsure.report.question_reports import measure_grades
+        from howsure.report.graded import measure_graded
 
-        data[name] = measure_grades(preds, level, seed)
+        data[name] = measure_graded(preds, level, seed)
     if not data:
         return None
-    from howsure.report.question_reports import GRADED_HEAD, build_graded_row, describe_grades
+    from howsure.report.question_reports import GRADED_HEAD, build_graded_row
 
     return collect_questions(
-        files, data, head=GRADED_HEAD, build_row=build_graded_row, say_of=describe_grades
+        files,
+        data,
+        head=GRADED_HEAD,
+        build_row=build_graded_row,
+        say_of=lambda found: found["verdict"],
     )
 
 

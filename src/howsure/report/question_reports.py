@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict
 
 from howsure._core import strict_json
 from howsure._core.frozen import frozen
 from howsure._core.version import __version__
-from howsure.metrics import accuracy, aurc, ece
-from howsure.predictions import Predictions
-from howsure.predictions.outcomes import Outcomes
+from howsure.report.graded import GradedData
 from howsure.report.render.sentences import (
     NONE,
     format_number,
@@ -28,7 +25,6 @@ from howsure.report.report_types import (
     Number,
     ReportData,
 )
-from howsure.uncertainty.intervals import interval
 
 SHOWN_RISK = 0.05
 PAGE = """<!doctype html>
@@ -113,7 +109,7 @@ class QuestionReports:
 # One row for each command
 
 EVALUATE_HEAD = ("answers", "right", "ECE", "AURC", "automatic at 5 % risk")
-GRADED_HEAD = ("answers", "mean grade", "ECE", "AURC", "mean confidence")
+GRADED_HEAD = ("answers", "mean grade", "ECE", "AURC", "confidence − grade")
 COMPARE_HEAD = ("records", "lowest AURC", "AURC", "accuracy", "gap of the next")
 CALIBRATE_HEAD = ("calibrator", "ECE before", "ECE after", "NLL before", "NLL after")
 MONITOR_HEAD = ("month", "answers", "accuracy, estimated", "of the reference", "drift")
@@ -135,52 +131,16 @@ def build_report_row(data: ReportData) -> list[str]:
     ]
 
 
-class GradedData(TypedDict):
-    """Answers that are graded, such as by the share of people who gave them: the mean grade, and
-    how the confidence goes with it.
-    """
-
-    n: int
-    grade: Number
-    confidence: float
-    ece: Number
-    aurc: Number
-
-
-def measure_grades(preds: Predictions, level: float, seed: int) -> GradedData:
-    """The numbers of graded answers; right and wrong have a report of their own."""
-    outcomes = Outcomes.of(preds, preds.confidence)
-    numbers: dict[str, Number] = {}
-    table = outcomes.tally()
-    for name, metric in (("accuracy", accuracy), ("ece", ece), ("aurc", aurc)):
-        low, high = interval(metric, outcomes, level, seed)
-        # With few answers limits of a mean may lie outside of what grades can be.
-        numbers[name] = {"value": metric(table), "low": max(low, 0.0), "high": min(high, 1.0)}
-    return {
-        "n": preds.n,
-        "grade": numbers["accuracy"],
-        "confidence": float(preds.confidence.mean()),
-        "ece": numbers["ece"],
-        "aurc": numbers["aurc"],
-    }
-
-
 def build_graded_row(data: GradedData) -> list[str]:
     """A question's row in the table of `evaluate`."""
-    shown = [show_number(data["grade"], percent=True)]
-    shown += [show_number(data["ece"]), show_number(data["aurc"])]
-    return [f"{data['n']:,}", *shown, format_percent(data["confidence"])]
-
-
-def describe_grades(data: GradedData) -> list[str]:
-    """What the table says, in a sentence."""
-    grade, claimed = data["grade"], format_percent(data["confidence"])
-    said = f"Its answers have a mean grade of {show_number(grade, percent=True)}"
-    low, high = grade.get("low"), grade.get("high")
-    if low is not None and high is not None and not low <= data["confidence"] <= high:
-        word = "over" if data["confidence"] > high else "under"
-        return [f"{said}, and its confidence is {claimed} on average: it is {word}confident."]
-    return [f"{said}; its confidence, {claimed} on average, is not clearly off."]
+    metrics = data["metrics"]
+    return [
+        f"{data['n']:,}",
+        show_number(metrics.get("accuracy"), percent=True),
+        show_number(metrics.get("ece")),
+        show_number(metrics.get("aurc")),
+        show_number(metrics.get("signed_calibration_error")),
+    ]
 
 
 def show_number(entry: Number | Difference | None, *, percent: bool = False) -> str:
