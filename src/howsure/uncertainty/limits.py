@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from howsure import metrics
-from howsure._core.checks import Floats
 from howsure._core.frozen import frozen
 from howsure.binning import Binning, equal_size
 from howsure.bounds import compute_proportion_limits
@@ -448,7 +447,12 @@ def _limit_claim_loss(
         for claim, count, missed in case.tally.pieces():
             right, wrong = loss.right(claim), loss.wrong(claim)
             if is_loss:
-                sizes += _sum_powers(count, np.abs(wrong - right))
+                # What the other outcome would have added, its square and its cube; nothing where
+                # it is infinite.
+                size = np.abs(wrong - right)
+                size = np.where(np.isfinite(size), size, 0.0)
+                first = count * size
+                sizes += (first.sum(), np.dot(first, size), np.dot(first * size, size))
             for times, of_outcome in ((count - missed, right), (missed, wrong)):
                 off = np.where(times > 0, of_outcome - task.value, 0.0)
                 times = times.astype(np.float64)
@@ -483,15 +487,6 @@ def _limit_graded_mean(task: LimitsTask, loss: ClaimLoss) -> LimitsOrReason:
         return SINGLE_GRADES
     case = SampleCase.of(replace(o, loss=task.case.square_gaps))
     return _limit_losses(replace(task, case=case), compute_error_influence(case, task.value))
-
-
-def _sum_powers(count: Floats, size: Floats) -> Floats:
-    """Sums of what the other outcome would have added, of its square and of its cube; nothing where
-    it is infinite.
-    """
-    size = np.where(np.isfinite(size), size, 0.0)
-    first = count * size
-    return np.array([first.sum(), np.dot(first, size), np.dot(first * size, size)])
 
 
 def limit_rare_outcome(task: LimitsTask, loss: ClaimLoss, design: float) -> Limits | None:

@@ -260,19 +260,16 @@ def _build_leaderboard(data: ComparisonData) -> TextTable:
         "interval",
     ]
     missing = [entry for entry in entries if entry["value"] is None]
+    pairing = "paired"
+    if "unpaired" in data:
+        pairing = f"as of independent samples: {data['unpaired']}"
     sentences = (
-        f"In order of AURC. Gap to the best ({_describe_pairing(data)}{alone}). {AAC_NOTE}",
+        f"In order of AURC. Gap to the best ({pairing}{alone}). {AAC_NOTE}",
         explain_missing([*missing, *behind[1:]]),
         join_notes(notes),
     )
     note = " ".join(filter(None, sentences))
     return TextTable(title=LEADERBOARD_TITLE, head=head, rows=rows, note=note)
-
-
-def _describe_pairing(data: ComparisonData) -> str:
-    if "unpaired" not in data:
-        return "paired"
-    return f"as of independent samples: {data['unpaired']}"
 
 
 def _format_title(data: ComparisonData, metric: str) -> str:
