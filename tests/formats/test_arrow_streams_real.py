@@ -1,5 +1,7 @@
 """Arrow streams as real tools hand them out: a DuckDB relation, a RecordBatchReader."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -30,3 +32,14 @@ def test_a_record_batch_reader() -> None:
     report = hs.evaluate(reader)
     assert report.data["n"] == 300
     assert report.data["metrics"]["aurc"]["value"] == pytest.approx(hs.aurc(SURE, RIGHT))
+
+
+def test_categories_that_polars_wrote(tmp_path: Path) -> None:
+    pl = pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    answer = np.where(RIGHT, "cat", "dog")
+    table = pl.DataFrame({"confidence": SURE, "prediction": answer, "label": ["cat"] * 300})
+    words = table.with_columns(pl.col("prediction", "label").cast(pl.Categorical))
+    words.write_ipc(tmp_path / "words.arrow")
+    preds = hs.read(tmp_path / "words.arrow")
+    assert hs.accuracy(preds) == RIGHT.mean()

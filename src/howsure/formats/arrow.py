@@ -39,6 +39,8 @@ from howsure.formats.unpacked_sizes import (
 PARQUET_SUFFIXES = (".parquet", ".pq")
 BATCH_ROWS = 1 << 16
 TEXT_KINDS = ("STRING", "JSON", "NONE")  # logical types of bytes in Parquet that are text
+# The same of Arrow; polars writes its categories as views.
+TEXT_TYPES = {"string", "large_string", "string_view", "binary", "large_binary", "binary_view"}
 
 
 def read(path: Path, rows: int | None, piece: int | None = None) -> Iterator[Contents]:
@@ -278,9 +280,8 @@ class _TableColumn:
         self._check_full(column)
         types = _import_pyarrow().types
         # A text that many rows refer to stays one; everything else is put into its rows.
-        texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
         kind = column.type
-        if types.is_dictionary(kind) and not any(is_kind(kind.value_type) for is_kind in texts):
+        if types.is_dictionary(kind) and str(kind.value_type) not in TEXT_TYPES:
             self.budget.spend(_measure_decoded(column), self.where)
             column = column.dictionary_decode()
         if _is_list(column.type):
