@@ -135,12 +135,9 @@ def test_the_locked_environment_has_what_the_project_asks_for():
 
 
 def test_ci_prints_the_measured_branches():
-    assert re.findall(
-        r"(?m)^make (test\S*) COVER=1$", (ROOT / ".ci/run").read_text(encoding="utf-8")
-    ) == [
-        "test",
-        "test-all",
-    ]
+    text = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    assert re.findall(r"(?m)^make (test\S*) COVER=1$", text) == ["test-all"]
+    assert "\nmake test\n" in text
 
 
 SUMMARY = """

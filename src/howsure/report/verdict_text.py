@@ -289,14 +289,14 @@ def describe_decisions(report: ReportData) -> str:
     reachable = report["metrics"].get(f"coverage_at_risk_{last['risk']:g}")
     if reachable is not None and reachable.get("high") == 0:
         return f"Even the most confident answers are wrong more than {risk} of the time."
+    ranks = {f["name"]: f["evidence"].get("enough") for f in report["findings"]}
+    if ranks.get("does_not_rank"):
+        return "Its confidence does not tell right answers from wrong ones, so deferring by it would not help."
     if reachable is not None and (reachable.get("high") or 1.0) < USEFUL_COVERAGE:
         most = format_share(reachable.get("high") or 0.0)
         return f"No more than {most} of such answers could be automated with at most {risk} errors."
-    for finding in report["findings"]:
-        if finding["name"] == "does_not_rank":
-            if finding["evidence"].get("enough"):
-                return "Its confidence does not tell right answers from wrong ones, so deferring by it would not help."
-            return "Too few answers to tell whether its confidence separates right answers from wrong ones."
+    if "does_not_rank" in ranks:
+        return "Too few answers to tell whether its confidence separates right answers from wrong ones."
     unit = "groups" if "groups" in last else "labels"
     if "labels" in report:
         unit = "cases"
