@@ -19,7 +19,6 @@ from howsure._core.file_access import check_readable
 from howsure._core.frozen import frozen
 from howsure._core.text import make_printable
 from howsure.cli.common import (
-    FILES,
     ReadingCommand,
     add_interval_options,
     add_label_options,
@@ -52,9 +51,11 @@ from howsure.cli.questions import (
 
 if TYPE_CHECKING:
     from howsure._core.checks import Bools
+    from howsure.formats.count_tables import CountTable
     from howsure.formats.logs import Log
     from howsure.predictions import Predictions
     from howsure.predictions.read_options import ReadOptions
+    from howsure.predictions.segments import Cut
     from howsure.report.report import Report
     from howsure.scale import Progress
     from howsure.workers import Map
@@ -148,7 +149,13 @@ def add_stream_options(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command(cls=ReadingCommand)
-@FILES
+@click.argument("files", nargs=-1, type=InputPath(), metavar="FILE...")
+@click.option(
+    "--sql",
+    metavar="QUERY",
+    help="Instead of files: counts from a query, as howsure sql prints it.",
+)
+@click.option("--db", type=InputPath(), help="The DuckDB file that --sql reads; none: in memory.")
 @click.option(
     "--score",
     "scores",
@@ -206,6 +213,8 @@ def add_stream_options(f: Callable[..., Any]) -> Callable[..., Any]:
 def command(
     ctx: click.Context,
     files: Sequence[str],
+    sql: str | None,
+    db: str | None,
     scores: Sequence[str],
     positive: str | None,
     at: Sequence[float],
@@ -239,6 +248,7 @@ def command(
       howsure evaluate biopsies.csv --positive malignant --at 0.1 --by hospital --by age:40,60
       howsure evaluate scans.npz --loss dice --images scans.npy --html report.html
       howsure evaluate 's3://bucket/logs/*.parquet' --scheduler tcp://10.0.0.1:8786 --resume done
+      howsure evaluate --sql "$(cat counts.sql)" --db logs.duckdb
     """
     from howsure.formats.logs.log import NoConfidence
     from howsure.report.evaluation import GradedAnswers
@@ -265,6 +275,10 @@ def command(
     }
     if at:
         asked["thresholds"] = at
+    if sql is not None or db is not None or not files:
+        report = evaluate_query(files, sql, db, **asked)
+        show_report(report, as_json=as_json, targets=targets, quiet=quiet, full=full)
+        return
     questions = list_questions(files, options) or []
     graded = evaluate_grades(files, questions, options, level=level, seed=seed)
     if graded is not None:
@@ -491,10 +505,7 @@ def evaluate_counts(
     """The report of count tables; several files are slices. None where a file is no such table."""
     from howsure.formats.contents import is_remote
     from howsure.formats.count_tables import OWNER
-    from howsure.report.evaluation import evaluate
     from howsure.report.focus import Focus
-    from howsure.report.report import build_receipt_data
-    from howsure.report.summary import Summary
 
     if any(map(is_remote, files)):
         return None
@@ -509,6 +520,38 @@ def evaluate_counts(
         )
     if len(files) > 1 and not cuts:
         cuts = Focus.of(None, [OWNER]).by
+    return measure_counts(table, cuts, files, **asked)
+
+
+def evaluate_query(
+    files: Sequence[str], sql: str | None, db: str | None, *, by: Sequence[str], **asked: Any
+) -> Report:
+    """The report of the counts that a query returns."""
+    from howsure.formats.count_queries import query_counts
+    from howsure.report.focus import Focus
+
+    if sql is None and not files and db is None:
+        raise click.UsageError("Missing argument 'FILE...'.")
+    if sql is None or files:
+        raise InputError("--db is read by --sql QUERY, which stands in the place of files.")
+    with show_spinner("querying"):
+        table = query_counts(sql, db or ":memory:")
+    cuts = Focus.of(None, by).by
+    missing = [cut.column for cut in cuts if cut.column not in table.columns]
+    if missing:
+        raise InputError("--sql", got=f"returns no column {missing[0]!r}", hint="select it too")
+    note(f"howsure: {table.n:,} answers in {len(table.score):,} cells of a query", is_quiet())
+    return measure_counts(table, cuts, [db] if db else [], **asked)
+
+
+def measure_counts(
+    table: CountTable, cuts: Sequence[Cut], files: Sequence[str], **asked: Any
+) -> Report:
+    """The report of a count table."""
+    from howsure.report.evaluation import evaluate
+    from howsure.report.report import build_receipt_data
+    from howsure.report.summary import Summary
+
     for unused in ("positive", "loss", "image_score"):
         del asked[unused]
     with show_spinner("measuring"):

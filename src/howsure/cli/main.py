@@ -37,6 +37,7 @@ COMMANDS = {
     "export": "Write a policy as a program: C99, JavaScript or SQL.",
     "monitor": "Is it still as good? New data beside a labelled reference, with or without labels.",
     "serve": "Answer requests by a saved policy, over HTTP on this machine.",
+    "sql": "Print the query that counts the answers of a table in a database.",
     "threshold": "Above which confidence may the model decide alone?",
     "verify": "Is a policy as it was saved, and does its bound follow from its counts?",
 }
