@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.real_sets import SETS
 
 import howsure as hs
 from howsure import InputError
@@ -144,3 +145,36 @@ def test_a_query_that_was_not_run_says_so(howsure: Callable[..., Any]) -> None:
     assert "not run there" in howsure("sql", "--dialect", "snowflake", *names).out
     assert "not run there" not in howsure("sql", "--dialect", "sqlite", *names).out
     assert howsure("sql", "--dialect", "sqlite", *names, "--grid", "0").code == 2
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_real_sets_by_rows_by_counts_and_by_sql(name: str, shared: Path) -> None:
+    """The tallies are the same to the last bit, and so is whatever is made of them."""
+    preds = hs.read(shared / "data" / f"{name}.npz", split="test")
+    if preds.n > 30_000:
+        preds = preds[:30_000]
+    rows = list(zip(preds.confidence.tolist(), preds.correct.tolist(), strict=True))
+    exact = hs.tally(preds.confidence, correct=preds.correct)
+    tables = [count_answers([preds])]
+    with sqlite3.connect(":memory:") as base:
+        base.execute("CREATE TABLE logs (p REAL, ok INTEGER)")
+        base.executemany("INSERT INTO logs VALUES (?, ?)", rows)
+        cells = zip(*base.execute(write_count_query("sqlite", **COLUMNS)).fetchall(), strict=True)
+    columns = ("confidence", "correct", "count")
+    tables.append(make_count_table(dict(zip(columns, map(np.array, cells), strict=True))))
+    for table in tables:
+        made = table.tally()
+        for part in ("score", "count", "loss"):
+            assert np.array_equal(getattr(made, part), getattr(exact, part)), part
+        assert (hs.aurc(made), hs.auroc(made)) == (hs.aurc(exact), hs.auroc(exact))
+        assert hs.ece(made) == pytest.approx(hs.ece(exact), abs=1e-12)
+    query = write_count_query("sqlite", **COLUMNS, grid=300)
+    with sqlite3.connect(":memory:") as base:
+        base.execute("CREATE TABLE logs (p REAL, ok INTEGER)")
+        base.executemany("INSERT INTO logs VALUES (?, ?)", rows)
+        cells = zip(*base.execute(query).fetchall(), strict=True)
+    columns = (*columns, "score_low", "score_high")
+    small = make_count_table(dict(zip(columns, map(np.array, cells), strict=True))).tally()
+    for metric in (hs.aurc, hs.auroc, hs.ece):
+        low, high = hs.certified(metric, small)
+        assert low <= metric(exact) <= high
