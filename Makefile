@@ -1,4 +1,4 @@
-# make demo | test | soak | test-all | test-long | check | bench | app | docs | release-check | lock: each sets up what it needs in .venv*, then runs.
+# make demo | test | soak | spark | test-all | test-long | check | bench | app | docs | release-check | lock: each sets up what it needs in .venv*, then runs.
 PYTHON ?= python3
 VENV ?= .venv
 ALL ?= .venv-all
@@ -17,7 +17,7 @@ STAMP = .howsure-stamp
 COVER_FLAGS = $(if $(COVER),--cov=howsure --cov-branch --cov-append --cov-report=)
 REPORT = report --skip-covered --skip-empty --sort=cover
 
-.PHONY: demo test soak test-all test-long check bench app docs changelog release-files release-check lock fixtures clean
+.PHONY: demo test soak spark test-all test-long check bench app docs changelog release-files release-check lock fixtures clean
 
 # The core alone, without the developers' tools.
 demo:
@@ -42,6 +42,13 @@ soak: $(VENV)/$(STAMP)
 	for seed in $$(seq $(SOAK_FROM) $$(($(SOAK_FROM) + $(SOAK) - 1))); do echo "soak: --shuffle $$seed"; \
 	  $(VENV)/bin/python -m pytest $(PYTEST_FLAGS) -q --shuffle $$seed || { echo "soak: failed with --shuffle $$seed"; exit 1; }; \
 	done
+	$(MAKE) spark
+
+# The recipe for Spark of docs/scale.md on two local workers, one of which is killed; Java must be there.
+spark:
+	$(PYTHON) -m venv .venv-spark
+	.venv-spark/bin/python -m pip install $(PIP_FLAGS) pyspark pandas pyarrow -e .
+	.venv-spark/bin/python -m benchmarks.spark
 
 test-all: export COVERAGE_FILE = .coverage.all
 test-all: $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP) $(NOTEBOOKS)/$(STAMP)
