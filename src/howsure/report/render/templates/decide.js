@@ -162,7 +162,7 @@
   };
   const document_ = () => {
     const kept = now.kept, digests = policy.sha256;
-    const guarantee = { class: "Guarantee", rule: now.rule, risk: float(now.risk), delta: float(now.delta), bound: float(now.bound), feasible: kept > 0, labels_needed: null, groups: null, why: "" };
+    const guarantee = { class: "Guarantee", rule: now.rule, risk: float(now.risk), delta: float(now.delta), bound: float(now.bound), feasible: kept > 0, labels_needed: null, groups: null, why: "", tested: [] };
     const basis = { class: "Basis", n: policy.n, coverage: float(kept / now.n), accuracy: float((kept - now.wrong) / kept), source: policy.source, sha256: digests.length === 1 ? digests[0] : digests.length ? sha256(digests.join("")) : "" };
     const made = { class: "Policy", score: policy.score, threshold: float(now.threshold), calibrator: null, by: null, keys: [], thresholds: [], costs: null, k: policy.k, class_names: policy.class_names, guarantee, guarantees: [], basis, read: null, asked: null, suggestions: null, following: [] };
     const head = { howsure: policy.howsure, schema: 1 }, digest = `sha256:${sha256(canonical({ ...head, value: made }))}`;
