@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from howsure._core.checks import LISTED_CLASSES, InputError
@@ -25,6 +25,9 @@ from howsure.predictions.read_options import ReadOptions
 
 RIGHT_NAMES = TELLING_NAMES["correct"]  # of a column of right and wrong
 MOST_CLASSES = 1000  # that a column of labels is guessed to have
+# A guess is tried by reading the file: of a large one fewer are tried.
+MOST_BYTES_TRIED = 1 << 26
+FEWEST_GUESSES, MOST_GUESSES = 12, 200
 
 
 def propose_options(path: Path, options: ReadOptions) -> ReadOptions | None:
@@ -43,7 +46,8 @@ def propose_options(path: Path, options: ReadOptions) -> ReadOptions | None:
     except InputError:
         return None
     guesses = _guess_columns(contents) if contents.table else _guess_arrays(contents)
-    for names in guesses:
+    most = MOST_BYTES_TRIED // max(1, path.stat().st_size)
+    for names in islice(guesses, min(MOST_GUESSES, max(FEWEST_GUESSES, most))):
         candidate = replace(options, names={**names, **options.names})
         try:
             with warnings.catch_warnings():
