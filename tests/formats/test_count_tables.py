@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from howsure.cli.main import main
+from howsure.formats import read
 from howsure.formats.count_tables import MAX_ANSWERS
 
 N = 3000
@@ -230,3 +231,11 @@ def test_groups_are_lost_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[
     rows.write_text("confidence,correct,group\n0.9,1,a\n0.8,0,a\n0.7,1,b\n")
     code, _, err = run(capsys, "count", rows, "-o", tmp_path / "counts.csv")
     assert (code, "counts know no groups" in err) == (0, True)
+
+
+def test_the_receipt_says_that_cells_hold_several_scores(tmp_path: Path) -> None:
+    cells = "0.95,1,8,0.9,1\n0.92,0,6,0.9,1\n"
+    (tmp_path / "a.csv").write_text("confidence,correct,count,score_low,score_high\n" + cells)
+    (tmp_path / "b.csv").write_text("confidence,correct,count\n0.95,1,8\n")
+    assert "known by their mean" in str(read(tmp_path / "a.csv").receipt)
+    assert "known by their mean" not in str(read(tmp_path / "b.csv").receipt)

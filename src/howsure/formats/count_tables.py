@@ -23,6 +23,7 @@ from howsure.formats.assembly import locate_error
 from howsure.formats.column_names import ATTRIBUTE, plan_wanted
 from howsure.formats.fields import load_fields, select_file
 from howsure.formats.files import find_format, get_suffix, open_runs, read_beginning, read_receipt
+from howsure.formats.receipts import CELL_ENDS
 from howsure.predictions import Predictions
 from howsure.predictions.predictions import describe_outside
 from howsure.predictions.read_options import ReadOptions, Receipt
@@ -32,7 +33,6 @@ from howsure.tallies.building import count_cells, tally
 from howsure.tallies.counted import merge_tallies
 from howsure.tallies.tally import Tally
 
-ENDS = ("score_low", "score_high")
 END_ROUNDING = 1e-9  # of means that a database made
 MAX_ANSWERS = 10**13  # beyond, logarithms of factorials have too few digits for limits
 COUNTED_VALUES = ("confidence", "score")
@@ -105,14 +105,14 @@ def make_count_table(arrays: Mapping[str, Array], path: str = "the table") -> Co
         got = f"sums up to {total:.3g}"
         raise InputError("count", got=got, need=f"at most {MAX_ANSWERS:.0e} answers can be counted")
     low, high = score, score
-    if all(name in arrays for name in ENDS):
-        low, high = (checks.column(arrays[name], name).astype(np.float64) for name in ENDS)
+    if all(name in arrays for name in CELL_ENDS):
+        low, high = (checks.column(arrays[name], name).astype(np.float64) for name in CELL_ENDS)
         bad = ~((low - END_ROUNDING <= score) & (score <= high + END_ROUNDING) & (low <= high))
         if bad.any():
             i = checks.find_first(bad)
             got = f"is {score[i]:g} in a cell from {low[i]:g} to {high[i]:g}"
             raise InputError(kind, row=i, got=got, need="a cell holds scores between its ends")
-    known = (*COUNTED_VALUES, *ENDS, "correct", "count")
+    known = (*COUNTED_VALUES, *CELL_ENDS, "correct", "count")
     columns = {name: a for name, a in arrays.items() if name not in known}
     return CountTable(
         kind=kind,
@@ -149,7 +149,7 @@ def read_count_tables(
     own = options
     for path in paths:
         names = list(read_beginning(path, 1).entries)
-        ends = [name for name in ENDS if name in names]
+        ends = [name for name in CELL_ENDS if name in names]
         wanted = tuple(column for column in by if column != OWNER or column in names)
         own = replace(options, attributes=(*wanted, *ends))
         runs, resolved = open_runs(Path(path), own, None)
@@ -391,7 +391,7 @@ def write_count_table(table: CountTable, path: str | Path) -> None:
         "count": table.count,
     }
     if table.merged:
-        arrays |= dict(zip(ENDS, (table.low, table.high), strict=True))
+        arrays |= dict(zip(CELL_ENDS, (table.low, table.high), strict=True))
     order = np.lexsort((~table.right, -table.score))
     arrays = {name: a[order] for name, a in (arrays | table.columns).items()}
     with replace_file(target) as temporary:

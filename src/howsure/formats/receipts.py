@@ -43,6 +43,7 @@ TELLING_NAMES = {
     "class_names": ("names",),
 }
 TELLING_STARTS = ("prob", "conf", "logit", "score", "max_prob", "certainty")
+CELL_ENDS = ("score_low", "score_high")  # of a count table whose cells hold several scores
 COMPARED_COLUMNS = 200  # names that are looked at
 LONGEST_TELLING_NAME = 60
 
@@ -68,6 +69,8 @@ def build_receipt(contents: Contents, options: ReadOptions) -> Receipt:
         else:
             of_class_1 = is_number(next(iter(entry.load()), None))
     notes = contents.notes
+    if "count" in columns and all(name in contents.entries for name in CELL_ENDS):
+        notes = (*notes, "cells of several scores are known by their mean")
     classes = None
     if kind in VECTORS and not options.multilabel:
         classes = infer_classes(columns[kind])
