@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from howsure.predictions import Predictions
     from howsure.predictions.read_options import ReadOptions
     from howsure.predictions.segments import Cut
+    from howsure.report.question_reports import QuestionReports
     from howsure.report.report import Report
     from howsure.scale import Progress
     from howsure.workers import Map
@@ -284,15 +285,9 @@ def command(
     if graded is not None:
         show_questions(graded, as_json=as_json, targets=targets, quiet=quiet)
         return
+    load = partial(evaluate_loaded, files, scores, calibrator=calibrator, images=images, **asked)
     if len(questions) > 1:
-        results: dict[str, Report] = {}
-        for name in questions:
-            own = replace(options, question=name)
-            results[name] = evaluate_loaded(
-                files, scores, own, calibrator=calibrator, images=images, **asked
-            )
-            results[name].data["provenance"]["reading"] = format_reading_call(files, own)
-        reports = collect_reports(files, results)
+        reports = evaluate_questions(files, questions, options, load)
         show_questions(reports, as_json=as_json, targets=targets, quiet=quiet)
         return
     needs_rows = bool(scores or memory_options or loss or image_score or positive)
@@ -303,33 +298,49 @@ def command(
         report = evaluate_stream(files, scores, streaming, options, **asked)
     else:
         try:
-            report = evaluate_loaded(
-                files, scores, options, calibrator=calibrator, images=images, **asked
-            )
-        except GradedAnswers as e:
-            # Grades allow numbers, but no report.
+            report = load(options)
+        except (GradedAnswers, NoConfidence) as e:
+            # Grades allow numbers and a log without a confidence accuracies, but neither a report.
             if targets or calibrator:
                 raise
-            show_graded(e.preds, level=level, seed=seed, as_json=as_json, quiet=quiet)
-            return
-        except NoConfidence as e:
-            # Without a confidence there are only accuracies to print, and no report to write.
-            if targets or calibrator:
-                raise
-            show_accuracies(e.log, level=level, seed=seed, as_json=as_json, quiet=quiet)
+            if isinstance(e, GradedAnswers):
+                show_graded(e.preds, level=level, seed=seed, as_json=as_json, quiet=quiet)
+            else:
+                show_accuracies(e.log, level=level, seed=seed, as_json=as_json, quiet=quiet)
             return
     if loss != "top-5":  # no other command knows that loss
-        report.data["provenance"]["reading"] = format_reading_call(files, options)
-        if len(files) == 1 and options.split == "test" and Path(files[0]).is_file():
-            from howsure.formats.diagnosis import describe
-
-            if set(describe(files[0], format=options.format).splits) == {"val", "test"}:
-                unsplit = format_reading_call(files, replace(options, split=None))
-                report.data["provenance"]["fitting"] = unsplit
+        record_calls(report, files, options)
     show_report(report, as_json=as_json, targets=targets, quiet=quiet, full=full)
     if report.data.get("streamed", {}).get("partial"):
         note("howsure: interrupted; this is the result of what was read by then.", quiet)
         ctx.exit(INTERRUPTED)
+
+
+def evaluate_questions(
+    files: Sequence[str],
+    questions: Sequence[str],
+    options: ReadOptions,
+    load: Callable[[ReadOptions], Report],
+) -> QuestionReports:
+    """A report of each question of a decision model's log."""
+    reports: dict[str, Report] = {}
+    for name in questions:
+        own = replace(options, question=name)
+        reports[name] = load(own)
+        reports[name].data["provenance"]["reading"] = format_reading_call(files, own)
+    return collect_reports(files, reports)
+
+
+def record_calls(report: Report, files: Sequence[str], options: ReadOptions) -> None:
+    """How the next commands read these files: all of them, and calibrate, which takes both splits."""
+    provenance = report.data["provenance"]
+    provenance["reading"] = format_reading_call(files, options)
+    if len(files) != 1 or options.split != "test" or not Path(files[0]).is_file():
+        return
+    from howsure.formats.diagnosis import describe
+
+    if set(describe(files[0], format=options.format).splits) == {"val", "test"}:
+        provenance["fitting"] = format_reading_call(files, replace(options, split=None))
 
 
 def decide_streaming(
