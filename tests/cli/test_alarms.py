@@ -143,7 +143,7 @@ def test_a_broken_promise_is_an_alarm(made):
     (made / "came.jsonl").write_text("\n".join(wrong) + "\n")
     later = howsure(*call, "--alarms", made / "alarms.jsonl", stdin=rows(np.full(3, 0.99)))
     assert later.returncode == 3
-    assert "the promised risk is broken (at label" in later.stderr
+    assert "the guaranteed risk is exceeded (at label" in later.stderr
     assert json.loads((made / "alarms.jsonl").read_text())["alarm"] == "guarantee"
     assert howsure("alarms", "status", made / "promise.json", made / "watch.json").returncode == 3
 

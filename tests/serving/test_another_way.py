@@ -139,7 +139,7 @@ def test_a_guard_learns_from_labels_and_saves(tmp_path: Path) -> None:
     found = load_state(promise)
     assert isinstance(found, GuaranteeMonitor)
     assert (found.labels, found.wrong) == (40, 40)
-    assert told == [f"ALARM: the promised risk is broken (at label {found.broken})"]
+    assert told == [f"ALARM: the guaranteed risk is exceeded (at label {found.broken})"]
     AlarmGuard(
         AlarmInputs(guarantee=promise)
     ).learn()  # without a file of labels there is nothing to learn

@@ -41,7 +41,7 @@ def command() -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line for each.")
 def status(states: Sequence[str], as_json: bool) -> int:
-    """What a drift or guarantee monitor has seen, and whether an alarm stands: exit code 3."""
+    """What a drift or guarantee monitor has seen, and whether an alarm is active: exit code 3."""
     from howsure.policies.drift_monitor import DriftMonitor
     from howsure.serving.alarm_guard import load_state
 

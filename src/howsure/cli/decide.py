@@ -99,7 +99,7 @@ class DecideCall:
 @click.option(
     "--stop-on-alarm",
     is_flag=True,
-    help="Decide nothing more once an alarm stands; a file is looked at every 100 rows.",
+    help="Decide nothing more once an alarm is active; a file is looked at every 100 rows.",
 )
 @add_reading_options
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but decisions and errors.")
@@ -185,7 +185,7 @@ def command(
 def _serve(
     call: DecideCall, value: Policy | OnlinePolicy, options: ReadOptions, alarm_file: IO[bytes]
 ) -> tuple[Served, bool]:
-    """Decide everything; what happened, and whether an alarm stands."""
+    """Decide everything; what happened, and whether an alarm is active."""
     from howsure._core.saving import identify_saved, save
     from howsure.policies.policy import Policy
     from howsure.serving.stream import Serving

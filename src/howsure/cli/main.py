@@ -22,7 +22,7 @@ from howsure._core.version import __version__
 from howsure.cli.input_output import flush_streams, prepare_streams
 
 COMMANDS = {
-    "alarms": "What alarms stand, and begin again after one.",
+    "alarms": "Which alarms are active, and start again after one.",
     "app": "Write the page that evaluates files in the browser.",
     "calibrate": "Correct the confidence: fit on validation data, judge on test data.",
     "cascade": "A small model first, then a large one, then a person: which thresholds cost least?",
@@ -34,7 +34,7 @@ COMMANDS = {
     "demo": "See howsure at work on real predictions that come with it.",
     "doctor": "What is in this file, and what is wrong with it?",
     "evaluate": "How sure is this classifier, and should you believe it?",
-    "export": "Write a policy as a program: C99, JavaScript or SQL.",
+    "export": "Write a policy as a program (C99, JavaScript, SQL, ONNX) or for a gateway.",
     "monitor": "Is it still as good? New data beside a labelled reference, with or without labels.",
     "serve": "Answer requests by a saved policy, over HTTP on this machine.",
     "sql": "Print the query that counts the answers of a table in a database.",
@@ -115,7 +115,7 @@ def howsure() -> None:
       howsure calibrate --fit val.npz --on test.npz
       howsure threshold val.npz --risk 0.02  when may the model decide alone?
 
-    Exit codes: 0 good, 1 a stated limit is not met, 2 a mistake in the call or the data, 3 an alarm, 70 a bug of ours,
+    Exit codes: 0 good, 1 a stated limit is not met, 2 a mistake in the call or the data, 3 an alarm, 70 an internal error,
     130 stopped.
     """
 

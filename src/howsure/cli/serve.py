@@ -106,7 +106,7 @@ def command(
     with the lines that decide writes. Each decision is in the journal before it is answered, once; an id that
     comes again gets its first answer. POST /labels takes {"id": ..., "correct": 0 or 1} for --guarantee.
     GET /metrics is for Prometheus, GET /healthz for whoever restarts it. SIGTERM and Ctrl-C end it when what was
-    taken in is answered. Exit code 3 where an alarm stands.
+    taken in is answered. Exit code 3 where an alarm is active.
 
     \b
     Examples:

@@ -75,7 +75,7 @@ FAIR_METRICS = {
     "accuracy": "a property of the answers alone",
     "aurc": "joins answers and confidence, so models of different accuracy compare",
     "augrc": "joins answers and confidence, so models of different accuracy compare",
-    "coverage_at_risk_0.05": "the same promise for every model",
+    "coverage_at_risk_0.05": "the same limit for every model",
     "eor_pool": "odds against each model's own base rate: read it beside the accuracy",
     "ece": "of each model's own confidence; biased upwards, more so where few samples fill many bins",
     "aece": "of each model's own confidence",

@@ -75,7 +75,7 @@ def find_overconfident_top(case: FindingCase) -> Finding | None:
     return Finding(
         name="over_confident_above_0.9",
         text=(
-            f"Overconfident above 0.9: {wrong:,.0f} of {n:,.0f} such answers are wrong where the confidences promise "
+            f"Overconfident above 0.9: {wrong:,.0f} of {n:,.0f} such answers are wrong where the confidences imply "
             f"{n - claim:,.0f}. They are right {format_percent(1 - wrong / n)} of the time and claim "
             f"{format_percent(claim / n)}."
         ),

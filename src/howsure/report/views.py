@@ -73,7 +73,7 @@ MAX_CORNERS = 600
 GUARANTEE_DELTAS = (0.01, 0.05, 0.1)
 GUARANTEE_RISKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 NO_GUARANTEE_FOR_GROUPS = (
-    "these samples come in groups; `howsure threshold --risk` makes a promise about groups"
+    "these samples come in groups; `howsure threshold --risk` gives a guarantee about groups"
 )
 
 

@@ -31,7 +31,7 @@ CATCH_UP_ROWS = 1 << 14  # lines of an earlier output that are looked at togethe
 ALARM_TEXTS = {
     "score": "the score has drifted",
     "coverage": "the accepted share has drifted",
-    "guarantee": "the promised risk is broken",
+    "guarantee": "the guaranteed risk is exceeded",
 }
 
 
@@ -117,7 +117,7 @@ class AlarmGuard:
 
     @property
     def raised(self) -> bool:
-        """Whether an alarm stands."""
+        """Whether an alarm is active."""
         return any(file.state.alarms for file in self.files)
 
     def follow(self, output: Path | None, *, resume: bool) -> None:

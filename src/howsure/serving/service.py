@@ -390,7 +390,7 @@ class DecisionService:
             if drift is not None:
                 for name in ("score", "coverage"):
                     stands = int(name in drift.state.alarms)
-                    gauges[f"drift_alarm_{name}"] = (f"1 where an alarm stands: {name}.", stands)
+                    gauges[f"drift_alarm_{name}"] = (f"1 where an alarm is active: {name}.", stands)
                 gauges["drift_seen"] = ("Samples that the drift monitor saw.", drift.state.seen)
             if guarantee is not None:
                 state = guarantee.state
