@@ -299,6 +299,46 @@ def test_report_of_calibrated_answers_does_nothing():
     assert list(report.methods)[:2] == ["none", "temperature"]
 
 
+def rank_in_numpy(score, correct):
+    """AURC of a score without ties: the mean error of the most trusted 1, 2, …, n."""
+    wrong = 1.0 - correct[np.argsort(-score)]
+    return (np.cumsum(wrong) / np.arange(1, len(wrong) + 1)).mean()
+
+
+def test_scores_that_only_rank_stand_beside_the_calibrators():
+    test = answers(400, scale=3.0, seed=1)
+    distance = np.random.default_rng(2).random(400) + test.correct
+    report = hs.calibration_report(
+        answers(400, scale=3.0),
+        test.with_attributes({"boundary_distance": distance}),
+        "temperature",
+    )
+    assert list(report.methods) == ["none", "temperature", "entropy", "boundary distance"]
+    assert list(report.diagrams) == list(report.methods)
+    entropy = -(test.probs * np.log(test.probs)).sum(axis=1)
+    assert report.methods["entropy"] == {
+        "aurc": pytest.approx(rank_in_numpy(-entropy, test.correct))
+    }
+    assert report.methods["boundary distance"]["aurc"] == pytest.approx(
+        rank_in_numpy(distance, test.correct)
+    )
+    rows = report.to_text().partition("All methods on the same data")[2].splitlines()
+    assert "AAC (AURC)" in rows[1]
+    ranked = [row.split() for row in rows if row.startswith(("entropy", "boundary"))]
+    assert [len(row) for row in ranked] == [2, 3]  # a name and one number
+
+
+def test_entropy_of_two_classes_is_no_other_order():
+    two = hs.Predictions.from_probs(np.linspace(0.1, 0.9, 40), [0, 1] * 20)
+    assert list(hs.calibration_report(two, two, "temperature").methods) == ["none", "temperature"]
+
+
+def test_a_distance_that_is_no_number_is_refused():
+    test = answers(50).with_attributes({"boundary_distance": [np.nan] + [1.0] * 49})
+    with pytest.raises(InputError, match="boundary_distance"):
+        hs.calibration_report(answers(50), test, "temperature")
+
+
 def test_report_of_an_unknown_method():
     with pytest.raises(
         InputError, match="there is no calibrator 'temprature'; known: all, none, temperature"

@@ -322,6 +322,31 @@ def test_a_warning_is_one_line(howsure: Callable) -> None:
     assert "UserWarning" not in ran.err
 
 
+def test_a_distance_to_the_boundary_is_taken_where_it_is_given(howsure: Callable) -> None:
+    rng = np.random.default_rng(0)
+    arrays = {}
+    for split in ("val", "test"):
+        labels = rng.integers(0, 3, 200)
+        arrays[f"{split}_logits"] = rng.normal(size=(200, 3)) + 2 * np.eye(3)[labels]
+        arrays[f"{split}_labels"] = labels
+    np.savez("both.npz", **arrays)
+    np.savez("far.npz", **arrays, test_boundary_distance=rng.random(200))
+    assert "howsure.torch.boundary_distance(model" in howsure("calibrate", "both.npz").out
+    methods = json.loads(howsure("calibrate", "far.npz", "--json").out)["methods"]
+    assert list(methods)[-2:] == ["entropy", "boundary distance"]
+    # Two files are one data set where both have it.
+    for name, further in (("a", {"boundary_distance": np.ones(200)}), ("b", {})):
+        np.savez(
+            f"{name}.npz",
+            logits=arrays["test_logits"] + len(name),
+            labels=rng.permutation(200) % 3,
+            **further,
+        )
+    ran = howsure("calibrate", "--fit", "b.npz", "--on", "a.npz", "--on", "b.npz")
+    assert ran.code == 2
+    assert "b.npz has no boundary_distance, others do" in ran.err
+
+
 def test_calibrate_names_the_split_that_is_missing(howsure: Callable) -> None:
     parts = {
         f"{split}_{name}": a

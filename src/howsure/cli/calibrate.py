@@ -156,6 +156,7 @@ def command(
       howsure calibrate --fit val.npz --on test.npz --with other_val.npz --with other_test.npz -o opinion.json
       howsure evaluate test.npz --calibrator calibrator.json
     """
+    from howsure.predictions.read_options import BOUNDARY_DISTANCE
     from howsure.report.calibration_report import calibration_report, opinion_report
 
     # What cannot be written is refused before anything is fitted.
@@ -199,7 +200,7 @@ def command(
         reports = calibrate_questions((fit, test_files), questions, options, on_split, fit_pair)
         show_questions(reports, as_json=as_json, targets=[], quiet=quiet)
         return
-    test_options = replace(options, split=on_split)
+    test_options = replace(options, split=on_split, attributes=(BOUNDARY_DISTANCE,))
     val = read_files(fit, options)
     try:
         test = read_files(test_files, test_options)

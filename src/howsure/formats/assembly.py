@@ -293,20 +293,15 @@ def concat_predictions(parts: Sequence[Predictions], names: Sequence[str]) -> Pr
     counts = [part.unanswered for part in parts if part.unanswered is not None]
     if counts:
         unanswered = sum(counts[1:], counts[0])
-    attributes = None
-    every = [part.attributes for part in parts if part.attributes is not None]
-    if every:  # they were asked for by name, so all files have them
-        attributes = {name: concat_arrays([one[name] for one in every]) for name in every[0]}
+    attributes: dict[str, Array] = {}
+    for column in dict.fromkeys(name for part in parts for name in part.attributes or ()):
+        further = [(part.attributes or {}).get(column) for part in parts]
+        attributes[column] = _concat_column(column, further, names)
     beside: dict[str, Array] = {}
     for column in COLUMNS_BESIDE:
         arrays: list[Array | None] = [getattr(part, column) for part in parts]
-        there = [a for a in arrays if a is not None]
-        if there and len(there) < len(arrays):
-            lacking = names[[a is None for a in arrays].index(True)]
-            got = f"has no {column.removeprefix('known_')}, others do"
-            raise InputError(lacking, got=got, hint="give it to all files or to none")
-        if there:
-            beside[column] = concat_arrays(there)
+        if any(a is not None for a in arrays):
+            beside[column] = _concat_column(column.removeprefix("known_"), arrays, names)
     receipts = [part.receipt for part in parts if part.receipt is not None]
     receipt = None
     if receipts:
@@ -318,9 +313,20 @@ def concat_predictions(parts: Sequence[Predictions], names: Sequence[str]) -> Pr
         values=np.concatenate([p.values for p in parts], axis=1 if first.values.ndim == 3 else 0),
         unanswered=unanswered,
         layout=concat_layouts([part.layout for part in parts]),
-        attributes=attributes,
+        attributes=attributes or None,
         **beside,
     )
+
+
+def _concat_column(column: str, arrays: Sequence[Array | None], names: Sequence[str]) -> Array:
+    """One column of all files, which all must have."""
+    there: list[Array] = []
+    for a, name in zip(arrays, names, strict=True):
+        if a is None:
+            hint = "give it to all files or to none"
+            raise InputError(name, got=f"has no {column}, others do", hint=hint)
+        there.append(a)
+    return concat_arrays(there)
 
 
 def _check_alike(a: Predictions, b: Predictions, name_a: str, name_b: str) -> None:

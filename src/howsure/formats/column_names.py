@@ -25,7 +25,7 @@ from howsure.predictions.class_labels import (
     UNSURE_ALIAS,
     is_one_of_two,
 )
-from howsure.predictions.read_options import VALUE_WORDS, ReadOptions
+from howsure.predictions.read_options import BOUNDARY_DISTANCE, VALUE_WORDS, ReadOptions
 
 Plan: TypeAlias = dict[str, tuple[str, ...]]  # part → names of the entries that play it
 
@@ -129,12 +129,16 @@ def plan_wanted(contents: Contents, options: ReadOptions) -> tuple[str, Plan]:
 
 
 def plan_attributes(contents: Contents, options: ReadOptions) -> Plan:
-    """The further columns that are wanted, which must be there."""
+    """The further columns that are wanted, which must be there; but for the distance to the
+    decision boundary, which few files hold.
+    """
     plan: Plan = {}
     for name in options.attributes:
         try:
             plan[f"{ATTRIBUTE}{name}"] = (_find_entry(name, contents, options.split),)
         except InputError as e:
+            if name == BOUNDARY_DISTANCE:
+                continue
             if name != "second_opinion":
                 raise
             raise InputError(

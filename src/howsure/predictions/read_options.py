@@ -32,6 +32,9 @@ PARTS_BESIDE_VALUES = (
     "images",
     "split",
 )
+BOUNDARY_DISTANCE = (
+    "boundary_distance"  # a further column that ranks answers, taken where it is there
+)
 # The same without everything that tells the truth: a decision must not depend on it.
 UNLABELLED_PARTS = ("prediction", "no_answer", "ids", "group", "images", "split")
 

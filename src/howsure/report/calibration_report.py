@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from howsure import losses, metrics
-from howsure._core.checks import InputError
+from howsure._core import checks
+from howsure._core.checks import Floats, InputError
 from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
+from howsure._core.text import count_decimals
 from howsure.calibrators import Calibrator, Identity, SecondOpinion, Temperature
 from howsure.calibrators.choice import (
     CALIBRATORS,
@@ -29,6 +31,7 @@ from howsure.calibrators.choice import (
 from howsure.calibrators.per_label import apply_per_label
 from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.outcomes import Outcomes
+from howsure.predictions.read_options import BOUNDARY_DISTANCE
 from howsure.report.report import save_text
 from howsure.report.report_types import (
     CalibrationData,
@@ -42,6 +45,7 @@ from howsure.report.report_types import (
 from howsure.report.report_types import Number as NumberData
 from howsure.report.verdict import Finding, format_percent
 from howsure.report.views import draw_diagram
+from howsure.scores import entropy
 from howsure.uncertainty.intervals import paired_difference
 from howsure.uncertainty.means import describe_few_groups, standard_error
 
@@ -72,7 +76,8 @@ class CalibrationReport:
     """The outcome of `calibration_report`.
 
     `methods` has the value of every metric for every calibrator fitted on the validation set, on
-    the test set; `choice` says how the method was chosen, None where it was given; `findings` and
+    the test set, and the AURC of scores that only rank (entropy; `boundary_distance`, where the test
+    set has such a column); `choice` says how the method was chosen, None where it was given; `findings` and
     `notes` say in words what changed. `rows()` is the table as text, `to_dict()` all of it as JSON.
 
     >>> preds = Predictions.from_confidence([0.9, 0.9, 0.9, 0.6] * 20, [1, 0, 1, 0] * 20)
@@ -144,14 +149,6 @@ class CalibrationReport:
             before, after = format_number_cell(change.before), format_number_cell(change.after)
             difference = format_number_cell(change.difference, "+")
             rows.append((change.metric, before, after, difference, change.verdict))
-        return rows
-
-    def method_rows(self) -> list[tuple[str, ...]]:
-        """Header and one row for each calibrator with its metrics on the test set."""
-        names = [change.metric for change in self.changes]
-        rows: list[tuple[str, ...]] = [("calibrator", *names)]
-        for method, values in self.methods.items():
-            rows.append((method, *(f"{values[name]:.4f}" for name in names)))
         return rows
 
     def to_dict(self) -> CalibrationData:
@@ -257,6 +254,10 @@ def calibration_report(
                 for change in changes
             }
             diagrams[candidate] = draw_diagram(Outcomes.of(judged).tally())
+    for score, values in list_ranking_scores(test).items():
+        tally = Outcomes.of(test, values).tally()
+        methods[score] = {"aurc": metrics.aurc(tally)}
+        diagrams[score] = draw_diagram(tally)
     findings: list[FindingData] = []
     if not isinstance(calibrator, Identity):
         findings = find_changes(test, after)
@@ -288,6 +289,21 @@ def calibration_report(
         groups=groups,
         diagrams=diagrams,
     )
+
+
+def list_ranking_scores(test: Predictions) -> dict[str, Floats]:
+    """The scores that rank the answers as they are and claim no probability (Vemuri 2020, chapter
+    6): entropy, and the distance to the decision boundary where it was given.
+    """
+    scores: dict[str, Floats] = {}
+    # With two classes the entropy has the order of the confidence.
+    if test.k is not None and test.k > 2:
+        scores["entropy"] = entropy(test)
+    distance = (test.attributes or {}).get(BOUNDARY_DISTANCE)
+    if distance is not None:
+        column = checks.column(distance, BOUNDARY_DISTANCE).astype(np.float64)
+        scores["boundary distance"] = checks.finite(column, BOUNDARY_DISTANCE)
+    return scores
 
 
 def opinion_report(
@@ -525,11 +541,12 @@ def _find_ranking_change(before: Predictions, after: Predictions) -> Finding | N
         return None
     better_or_worse = "better" if difference < 0 else "worse"
     new_aurc = metrics.aurc(new.tally())
+    decimals = count_decimals(low, high)
     return Finding(
         name="ranking_changed",
         text=(
             f"Calibration changed the ranking for the {better_or_worse}: AURC {old_aurc:.4g} became {new_aurc:.4g} "
-            f"(difference {difference:+.2g}, 99 % interval {low:+.2g} to {high:+.2g})."
+            f"(difference {difference:+.{decimals}f}, 99 % interval {low:+.{decimals}f} to {high:+.{decimals}f})."
         ),
         evidence={"difference": difference, "low": low, "high": high},
         paper="Ding et al. 2020, section 4.3",

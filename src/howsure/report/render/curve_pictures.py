@@ -95,7 +95,7 @@ def draw_threshold_diagram(report: ReportData) -> Picture:
 
 
 def draw_method_diagrams(report: ReportData) -> Picture | None:
-    """The threshold diagrams of all calibrators in one frame (Vemuri 2020, figure 6.2)."""
+    """The threshold diagrams of all methods in one frame (Vemuri 2020, figure 6.2)."""
     calibration = report["calibration"]
     if calibration is None or "diagrams" not in calibration or len(calibration["diagrams"]) < 2:
         return None
@@ -111,9 +111,9 @@ def draw_method_diagrams(report: ReportData) -> Picture | None:
     styles = {name: f"c{rank % 8} d{rank // 8}" for rank, name in enumerate(diagrams)}
     caption = Caption(
         name="methods",
-        title="Threshold diagrams of all calibrators",
-        read="A higher curve orders better; the area above it is the AAC. Calibrators that keep the order share one line.",
-        alt="Accuracy of the kept against the share deferred, one line for each calibrator",
+        title="Threshold diagrams of all methods",
+        read="A higher curve orders better; the area above it is the AAC. Methods that keep the order share one line.",
+        alt="Accuracy of the kept against the share deferred, one line for each method",
         legend=tuple(styles.items()),
     )
     marks = [draw_curve(f, c, styles[name]) for name, c in diagrams.items()]

@@ -76,6 +76,14 @@ CALLS_NOTE = (
     "positives weighed by the odds of the threshold; treating none has 0 (Vickers & Elkin 2006)."
 )
 AAC_NOTE = "AURC is also the AAC, the area above the threshold diagram."
+RANKING_NOTE = (
+    "A score that only ranks, such as entropy, leaves the answers alone and claims no probability: AAC "
+    "compares it with the calibrators."
+)
+DISTANCE_NOTE = (
+    "The distance to the decision boundary joins where the test data hold it as boundary_distance; "
+    "howsure.torch.boundary_distance(model, loader) computes it."
+)
 WITHOUT_INTERVAL_NOTE = "Without an interval: none is known for this number."
 UNKNOWN_CLASS = "not known"
 OPERATING_ROWS = 20  # rows of the operating table
@@ -388,13 +396,16 @@ def build_changes_table(calibration: Changes | CalibrationData | None) -> TextTa
     rows = TableRows()
     note = ""
     for name, change in calibration["metrics"].items():
-        # Both sides as fine as their difference: what is shown then subtracts to what is said.
-        decimals = find_decimals([change["difference"]], percent=name in PERCENT_NUMBERS)
-        moved, limits = format_difference(name, change["difference"])
-        if limits == NONE:
-            limits, note = "", WITHOUT_INTERVAL_NOTE
+        difference = change["difference"]
         if change["verdict"] == "unchanged":
+            difference = Number(value=difference["value"])
+        # Both sides as fine as their difference: what is shown then subtracts to what is said.
+        decimals = find_decimals([difference], percent=name in PERCENT_NUMBERS)
+        moved, limits = format_difference(name, difference)
+        if limits == NONE:
             limits = ""
+            if change["verdict"] != "unchanged":
+                note = WITHOUT_INTERVAL_NOTE
         sides = [format_metric(name, change[side], decimals) for side in ("before", "after")]
         rows.append([get_meaning(name).title, *sides, moved, limits, change["verdict"]])
     if "aurc" in calibration["metrics"]:
@@ -404,17 +415,25 @@ def build_changes_table(calibration: Changes | CalibrationData | None) -> TextTa
 
 
 def build_calibrators_table(calibration: Changes | CalibrationData | None) -> TextTable | None:
-    """What every calibrator would have done to the same samples, where more than one was tried."""
+    """What every calibrator would have done to the same samples, and scores that only rank them."""
     if calibration is None or "methods" not in calibration or len(calibration["methods"]) <= 2:
         return None
-    metrics = list(calibration["metrics"])
     methods = calibration["methods"]
-    columns = [
-        format_column(m, [{"value": values[m]} for values in methods.values()]) for m in metrics
-    ]
+    head = ["method"]
+    columns: list[list[str]] = []
+    for name in calibration["metrics"]:
+        head.append("AAC (AURC)" if name == "aurc" else get_meaning(name).title)
+        known = {method: values[name] for method, values in methods.items() if name in values}
+        cells = format_column(name, [{"value": value} for value in known.values()])
+        by_method = dict(zip(known, cells, strict=True))
+        columns.append([by_method.get(method, "") for method in methods])
     rows = [list(row) for row in zip(methods, *columns, strict=True)]
-    head = ["calibrator", *(get_meaning(m).title for m in metrics)]
-    return TextTable(title="All calibrators on the same data", head=head, rows=rows)
+    note = ""
+    if "entropy" in methods:
+        note = RANKING_NOTE
+        if "boundary distance" not in methods:
+            note = f"{RANKING_NOTE} {DISTANCE_NOTE}"
+    return TextTable(title="All methods on the same data", head=head, rows=rows, note=note)
 
 
 def build_candidates_table(calibration: Changes | CalibrationData | None) -> TextTable | None:
