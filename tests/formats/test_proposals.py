@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from howsure import InputError
 from howsure.cli import main
 from howsure.formats import read
-from howsure.formats.proposals import propose_options
+from howsure.formats.proposals import find_label_file, list_proposals, propose_options
 from howsure.predictions.read_options import ReadOptions
 
 TABLES = {
@@ -70,3 +71,58 @@ def test_the_doctor_ends_with_a_command_that_runs(
         main([*shlex.split(last)[1:], "--json"])
     assert end.value.code == 0
     assert json.loads(capsys.readouterr().out)["n"] == 60
+
+
+MEANINGS = {
+    "percentages": ("confidence,correct\n85,1\n60,0\n99,1\n", {"percent": True}),
+    "rows that miss 1": (
+        "prob_0,prob_1,label\n0.9,0.3,0\n0.4,0.8,1\n0.6,0.2,1\n",
+        {"renormalise": True},
+    ),
+    "many labels": (
+        "prob_a,prob_b,label_a,label_b\n0.9,0.3,1,0\n0.4,0.8,1,1\n0.6,0.2,0,0\n",
+        {"multilabel": True},
+    ),
+    "other answers": (
+        "prob_0,prob_1,label,prediction\n0.9,0.1,0,1\n0.4,0.6,1,1\n0.6,0.4,1,0\n",
+        {"answers": "file"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MEANINGS)
+def test_what_the_numbers_mean_is_guessed_too(name: str, tmp_path: Path) -> None:
+    text, expected = MEANINGS[name]
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    with pytest.raises(InputError):
+        read(path).correct  # noqa: B018
+    assert next(list_proposals(path, ReadOptions())) == ReadOptions(**expected)
+
+
+def test_percentages_by_another_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("certainty,ok\n85,1\n60,0\n99,1\n")
+    names = {"confidence": "certainty", "correct": "ok"}
+    assert propose_options(path, ReadOptions()) == ReadOptions(names=names, percent=True)
+
+
+def test_several_guesses_are_different_meanings(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("sick,risk\n1,0.9\n0,0.2\n1,0.4\n")
+    found = [proposal.names for proposal in list_proposals(path, ReadOptions())]
+    assert found[:3] == [
+        {"probs": "risk", "labels": "sick"},
+        {"confidence": "risk", "correct": "sick"},
+    ]
+
+
+def test_the_labels_of_another_file(tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+    path.write_text("item,prob_0,prob_1\n7,0.9,0.1\n8,0.2,0.8\n")
+    (tmp_path / "other.csv").write_text("item,gold\n1,0\n2,1\n")
+    (tmp_path / "gold.csv").write_text("item,gold\n8,1\n7,1\n")
+    others = [str(tmp_path / name) for name in ("missing.csv", "other.csv", "gold.csv")]
+    found = find_label_file(path, others, ReadOptions())
+    assert found == (str(tmp_path / "gold.csv"), "item")
+    assert find_label_file(path, others[:2], ReadOptions()) is None

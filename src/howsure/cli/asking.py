@@ -4,7 +4,7 @@ not say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import split
@@ -17,19 +17,35 @@ from howsure._core.text import make_printable
 from howsure.cli.common import format_reading_call, note
 from howsure.formats.assembly import SameRows
 from howsure.formats.proposals import propose_options
-from howsure.predictions.read_options import VALUE_WORDS, ReadOptions
+from howsure.predictions.read_options import VALUE_WORDS, ReadOptions, quote_columns
 
-# What is asked of a column.
-QUESTIONS = {
+# What a column may be.
+COLUMN_MEANINGS = {
     "confidence": "how sure it is",
-    "score": "higher where it is surer",
+    "score": "a score that is higher where it is surer",
     "probs": "the probability of class 1",
     "logits": "the log-odds of class 1",
     "logprobs": "the log-probability of each option",
     "labels": "the label",
     "correct": "what says right or wrong",
-    "loss": "1 where it is wrong",
+    "loss": "what says wrong (1) or right (0)",
+    "count": "how often each row counts",
+    "weight": "the weight of each row",
+    "group": "what rows belong together by",
+    "class_names": "the names of the classes",
 }
+# What else may be meant: as a question, and as what is then done.
+WAYS = {
+    "percent": ("is the confidence in percent", "These are percentages"),
+    "renormalise": (
+        "shall each row be divided by its sum",
+        "Divide each row of probabilities by its sum",
+    ),
+    "multilabel": ("can a case have many labels", "A case can have many labels"),
+    "mc": ("shall the samples be used", "Use the samples"),
+    "answers": ("shall {} count as the answer", "Count {} as the answer"),
+}
+ANSWERS = {"file": "what the file says", "argmax": "the most probable class"}
 
 
 def run_again(
@@ -51,26 +67,58 @@ def run_again(
 
 
 def phrase_question(proposal: ReadOptions, options: ReadOptions) -> str:
-    """What is asked about the names that a proposal adds.
+    """What is asked about all that a proposal adds.
 
     >>> names = {"probs": "risk", "labels": "sick"}
     >>> phrase_question(ReadOptions(names=names), ReadOptions())
     "Is 'risk' the probability of class 1, and is 'sick' the label?"
     """
     asked: list[str] = []
+    for columns, meaning in _list_named(proposal, options):
+        verb = "are" if len(columns) > 1 else "is"
+        asked.append(f"{verb} {quote_columns(columns)} {meaning}")
+    asked += [question for question, _ in _list_ways(proposal, options)]
+    text = ", and ".join(asked)
+    return f"{text[:1].upper()}{text[1:]}?"
+
+
+def phrase_choice(proposal: ReadOptions, options: ReadOptions) -> str:
+    """What a button says of all that a proposal adds.
+
+    >>> names = {"probs": "benign,malignant", "labels": "truth"}
+    >>> phrase_choice(ReadOptions(names=names), ReadOptions())
+    "Use 'benign', 'malignant' as the probabilities of the classes, 'truth' as the label"
+    """
+    done: list[str] = []
+    named = _list_named(proposal, options)
+    used = [f"{quote_columns(columns)} as {meaning}" for columns, meaning in named]
+    if used:
+        done.append(f"Use {', '.join(used)}")
+    done += [way for _, way in _list_ways(proposal, options)]
+    return ". ".join(done)
+
+
+def _list_named(proposal: ReadOptions, options: ReadOptions) -> Iterator[tuple[list[str], str]]:
+    """The columns that a proposal names, and what they are."""
     for part, given in proposal.names.items():
         if part in options.names:
             continue
         columns = given.split(",") if isinstance(given, str) else list(given)
-        listed = ", ".join(map(repr, columns))
+        meaning = COLUMN_MEANINGS.get(part, part)
         if part == "classes":
-            asked.append(f"are {listed} the classes in the order of the columns")
+            meaning = "the classes in the order of the columns"
         elif len(columns) > 1:
-            asked.append(f"are {listed} the {VALUE_WORDS[part]} of the classes")
-        else:
-            asked.append(f"is {listed} {QUESTIONS[part]}")
-    text = ", and ".join(asked)
-    return f"{text[:1].upper()}{text[1:]}?"
+            meaning = f"the {VALUE_WORDS[part]} of the classes"
+        yield columns, meaning
+
+
+def _list_ways(proposal: ReadOptions, options: ReadOptions) -> Iterator[tuple[str, str]]:
+    """What a proposal adds beside names, as a question and as what is done."""
+    for field, (question, way) in WAYS.items():
+        value = getattr(proposal, field)
+        if value != getattr(options, field):
+            meant = ANSWERS.get(value, "")
+            yield question.format(meant), way.format(meant)
 
 
 def _run_same_rows(

@@ -669,6 +669,13 @@ def format_reading_call(files: Sequence[str], options: ReadOptions) -> str:
     >>> format_reading_call(["my test.npz"], options)
     "'my test.npz' --split test --name labels=y --percent"
     """
+    return shlex.join(list_reading_words(files, options, get_label_file()))
+
+
+def list_reading_words(
+    files: Sequence[str], options: ReadOptions, labels: tuple[str, str] | None
+) -> list[str]:
+    """The same, word by word; `labels` is a file of labels and what it is joined by."""
     words = list(files)
     for field in READING_OPTIONS:
         value = getattr(options, field)
@@ -684,9 +691,8 @@ def format_reading_call(files: Sequence[str], options: ReadOptions) -> str:
             words.append(option)
         elif value != getattr(type(options), field):  # a field keeps its default on the class
             words += [option, str(value)]
-    labels = get_label_file()
     if labels is not None:
         words += ["--labels", labels[0]]
         if labels[1] != "id":
             words += ["--join", labels[1]]
-    return shlex.join(words)
+    return words

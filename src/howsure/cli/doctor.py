@@ -26,6 +26,7 @@ from howsure.cli.questions import list_questions
 
 if TYPE_CHECKING:
     from howsure.formats import Description, FileProblem, ReadOptions
+    from howsure.formats.diagnosis import EntryDescription
     from howsure.formats.logs.decision_survey import LogSurvey
 
 
@@ -60,7 +61,7 @@ def command(
     """
     if list_questions(files, options) is not None:
         ctx.exit(examine_logs(files, options, as_json=as_json, quiet=quiet))
-    examined = [(path, *examine_file(path, options)) for path in files]
+    examined = [(path, *examine_file(path, options, get_label_file())) for path in files]
     if as_json:
         rows: list[dict[str, Any]] = []
         for path, description, problems in examined:
@@ -142,16 +143,30 @@ def build_survey(path: str, survey: LogSurvey, options: ReadOptions) -> Any:
     return Group(*lines, Text(""))
 
 
-def examine_file(path: str, options: ReadOptions) -> tuple[Description | None, list[FileProblem]]:
-    """What the file holds (None where it cannot be opened) and what is wrong."""
-    from howsure.formats import describe, problems
+def examine_file(
+    path: str, options: ReadOptions, labels: tuple[str, str] | None
+) -> tuple[Description | None, list[FileProblem]]:
+    """What the file holds (None where it cannot be opened) and what is wrong; `labels` is a file of
+    labels and what it is joined by.
+    """
+    from howsure.formats import FileProblem, describe, problems, read
+    from howsure.formats.diagnosis import DECISIONS_ONLY
 
     with show_spinner(f"reading {path}"):
         try:
             description = describe(path, format=options.format)
         except InputError:
             description = None
-        return description, problems(path, options=options)
+        found = problems(path, options=options)
+        if labels is None or any(problem.stops for problem in found):
+            return description, found
+        # With the labels of another file nothing is missing, if they fit.
+        found = [problem for problem in found if problem.anyway != DECISIONS_ONLY]
+        try:
+            read(path, options=options, labels=labels[0], join=labels[1])
+        except InputError as e:
+            found.append(FileProblem.of(e, Path(path)))
+        return description, found
 
 
 def find_unused_columns(
@@ -187,6 +202,36 @@ def propose_command(path: str, problems: Sequence[FileProblem], options: ReadOpt
     return f"howsure evaluate {format_reading_call([path], proposal)}"
 
 
+def group_items(items: Sequence[EntryDescription]) -> list[list[EntryDescription]]:
+    """Columns that belong together, as proba_0 to proba_9 do: neighbours of one type that play the
+    same part for each class, or that differ in their last number alone.
+    """
+    from howsure.predictions.read_options import VECTOR_PARTS
+
+    groups: list[list[EntryDescription]] = []
+    kind_before = None
+    for item in items:
+        stem = item.name.rstrip("0123456789")
+        if item.part in VECTOR_PARTS:
+            stem = item.part
+        kind = (item.shape, item.dtype, item.part, stem)
+        # An array is a matrix already; a name without a number has no stem but itself.
+        alone = len(item.shape) > 1 or stem == item.name
+        if kind == kind_before and not alone:
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+        kind_before = kind
+    return groups
+
+
+def name_group(group: Sequence[EntryDescription]) -> str:
+    """What columns that belong together are called in one line."""
+    if len(group) == 1:
+        return group[0].name
+    return f"{group[0].name} … {group[-1].name} ({len(group):,})"
+
+
 def build_examination(
     path: str,
     description: Description | None,
@@ -203,16 +248,18 @@ def build_examination(
     lines: list[Any] = [title]
     if description is not None:
         table = Table("name", "shape", "type", "read as", box=None, pad_edge=False, padding=(0, 2))
-        for item in description.items[:LISTED_ITEMS]:
+        groups = group_items(description.items)
+        for group in groups[:LISTED_ITEMS]:
+            item = group[0]
             cells = (
-                shorten(item.name, NAME_LETTERS),
+                shorten(name_group(group), NAME_LETTERS),
                 " × ".join(f"{n:,}" for n in item.shape),
                 shorten(item.dtype, NAME_LETTERS),
                 item.part or "–",
             )
             table.add_row(*(Text(make_printable(cell)) for cell in cells))
-        if len(description.items) > LISTED_ITEMS:
-            table.add_row(f"{len(description.items) - LISTED_ITEMS:,} more in --json")
+        if len(groups) > LISTED_ITEMS:
+            table.add_row(f"{len(groups) - LISTED_ITEMS:,} more in --json")
         lines = [title + Text(f"  {description.format}"), table]
     lines.append(Text(""))
     if not problems:

@@ -1,9 +1,9 @@
-"""How a file that cannot be read by its names may be meant: the first guess with which it can be."""
+"""How a file that cannot be read by its names may be meant: the guesses with which it can be."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -18,12 +18,21 @@ from howsure.formats.column_names import (
     list_texts,
 )
 from howsure.formats.contents import Contents
-from howsure.formats.files import read, read_beginning
-from howsure.formats.receipts import TELLING_NAMES
+from howsure.formats.files import list_columns, read, read_beginning
+from howsure.formats.receipts import TELLING_NAMES, TELLING_STARTS
+from howsure.predictions import Predictions
 from howsure.predictions.given_answers import TELLING_ANSWERS
 from howsure.predictions.read_options import ReadOptions
 
 RIGHT_NAMES = TELLING_NAMES["correct"]  # of a column of right and wrong
+# What the numbers of a file may mean whose names are understood.
+MEANINGS = (
+    ("percent", True),
+    ("answers", "file"),
+    ("answers", "argmax"),
+    ("multilabel", True),
+    ("renormalise", True),
+)
 MOST_CLASSES = 1000  # that a column of labels is guessed to have
 # A guess is tried by reading the file: of a large one fewer are tried.
 MOST_BYTES_TRIED = 1 << 26
@@ -31,8 +40,7 @@ FEWEST_GUESSES, MOST_GUESSES = 12, 200
 
 
 def propose_options(path: Path, options: ReadOptions) -> ReadOptions | None:
-    """The options with names that make a file readable, checked by reading it; None where no guess
-    does.
+    """The likeliest options with which a file can be judged; None where no guess does.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "a.csv"
@@ -41,43 +49,73 @@ def propose_options(path: Path, options: ReadOptions) -> ReadOptions | None:
     >>> proposal and proposal.names
     {'probs': 'risk', 'labels': 'sick'}
     """
+    return next(list_proposals(path, options), None)
+
+
+def list_proposals(path: Path, options: ReadOptions) -> Iterator[ReadOptions]:
+    """Options with which a file can be judged, each checked by reading it, the likeliest first."""
     try:
         contents = read_beginning(path, SUGGESTION_ROWS)
     except InputError:
-        return None
-    guesses = _guess_columns(contents) if contents.table else _guess_arrays(contents)
+        return
+    meanings = [replace(options, **{field: value}) for field, value in MEANINGS]
+    guess_names = _guess_columns if contents.table else _guess_arrays
     most = MOST_BYTES_TRIED // max(1, path.stat().st_size)
-    for names in islice(guesses, min(MOST_GUESSES, max(FEWEST_GUESSES, most))):
-        candidate = replace(options, names={**names, **options.names})
+    most = min(MOST_GUESSES, max(FEWEST_GUESSES, most))
+    for guess in chain(meanings, islice(guess_names(contents, options), most)):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                preds = read(path, options=candidate)
+                preds = read(path, options=guess)
         except InputError:
             continue
-        if preds.vectors and preds.known_labels is None:
-            continue
-        if not preds.vectors and preds.known_correct is None and preds.known_loss is None:
+        if guess == options or not _can_be_judged(preds):
             continue
         # Labels that all answers hit are most likely the answers themselves.
-        if preds.vectors and preds.n >= TELLING_ANSWERS and preds.correct.all():
+        named = guess.names != options.names
+        if named and preds.vectors and preds.n >= TELLING_ANSWERS and preds.correct.all():
             continue
-        return candidate
+        yield guess
+
+
+def find_label_file(
+    path: Path, others: Sequence[str], options: ReadOptions
+) -> tuple[str, str] | None:
+    """Which of the other files holds the labels of this one, and the column to join by."""
+    columns = list_columns(path)
+    for other in others:
+        try:
+            shared = [name for name in list_columns(other) if name in columns]
+        except (InputError, ModuleNotFoundError):  # not a table, or of a format without a reader
+            continue
+        for join in dict.fromkeys(("id", *shared)):
+            try:
+                preds = read(path, options=options, labels=other, join=join)
+            except InputError:
+                continue
+            if _can_be_judged(preds):
+                return other, join
     return None
 
 
-def _guess_arrays(contents: Contents) -> Iterator[dict[str, str]]:
+def _can_be_judged(preds: Predictions) -> bool:
+    if preds.vectors:
+        return preds.known_labels is not None
+    return preds.known_correct is not None or preds.known_loss is not None
+
+
+def _guess_arrays(contents: Contents, options: ReadOptions) -> Iterator[ReadOptions]:
     """A matrix of numbers beside a column of as many whole numbers, whatever both are called."""
     for name, entry in contents.entries.items():
         if len(entry.shape) != 2 or not entry.dtype.startswith("float"):
             continue
         for other, labels in contents.entries.items():
             if labels.shape == entry.shape[:1] and labels.dtype.startswith(("int", "uint")):
-                yield {"probs": name, "labels": other}
-                yield {"logits": name, "labels": other}
+                for kind in ("probs", "logits"):
+                    yield replace(options, names={kind: name, "labels": other, **options.names})
 
 
-def _guess_columns(contents: Contents) -> Iterator[dict[str, str]]:
+def _guess_columns(contents: Contents, options: ReadOptions) -> Iterator[ReadOptions]:
     """Names for the values of a table and for what says right or wrong, the likeliest first."""
     names = list(contents.entries)[:SUGGESTION_COLUMNS]
     found = find_numbers(contents)
@@ -99,6 +137,13 @@ def _guess_columns(contents: Contents) -> Iterator[dict[str, str]]:
         # Beside an answer a number says how sure that is, else how likely class 1 is.
         kinds = ("confidence", "probs") if answered else ("probs", "confidence")
         values += [{kind: name} for kind in kinds]
+    percentages: list[str] = []
+    for name, column in found.numbers.items():
+        plain = name.strip().lower()
+        telling = plain in TELLING_NAMES["confidence"] or plain.startswith(TELLING_STARTS)
+        if name not in parts and telling and column.min() >= 0 and 1 < column.max() <= 100:
+            percentages.append(name)
+            values.append({"confidence": name})
     for name in found.beyond:
         if name not in parts:
             values.append({"score" if answered else "logits": name})
@@ -128,4 +173,7 @@ def _guess_columns(contents: Contents) -> Iterator[dict[str, str]]:
                 and all(map(is_whole, classes))
             ):
                 truths.insert(1, {"classes": ",".join(sorted(classes, key=int))})
-    return chain({**value, **truth} for value in values for truth in truths)
+    for value in values:
+        percent = options.percent or value.get("confidence") in percentages
+        for truth in truths:
+            yield replace(options, names={**value, **truth, **options.names}, percent=percent)

@@ -57,7 +57,8 @@ def build_receipt(contents: Contents, options: ReadOptions) -> Receipt:
             columns[part] = names
     unused: dict[str, str] = {}
     if contents.asked is None:  # the columns of a decision model's log are ours
-        unused = find_unused(contents, wanted, options)
+        for name, part in find_unused(contents, wanted, options).items():
+            unused[name] = "--mc" if part == "mc" else f"--name {part}={name}"
     of_class_1 = False
     if kind in ("probs", "logits") and not options.multilabel and len(columns[kind]) == 1:
         # One number per row, and not a list of them.
@@ -112,15 +113,15 @@ def add_receipt(preds: Predictions, receipt: Receipt) -> Predictions:
 
 
 def find_unused(contents: Contents, used: Plan, options: ReadOptions) -> dict[str, str]:
-    """Columns whose names tell what they may be and that play no part, with the option that uses
-    them.
+    """Columns whose names tell what they may be and that play no part, with the part that they may
+    play; "mc" for samples.
 
     >>> from pathlib import Path
     >>> from howsure.formats.contents import make_text_entry
     >>> entries = {name: make_text_entry(["1"]) for name in ("confidence", "correct", "freq", "age")}
     >>> table = Contents(Path("a.csv"), entries, table=True)
     >>> find_unused(table, {"confidence": ("confidence",), "correct": ("correct",)}, ReadOptions())
-    {'freq': '--name count=freq'}
+    {'freq': 'count'}
     """
     taken = {name for names in used.values() for name in names}
     if len(taken) >= len(contents.entries):
@@ -145,15 +146,15 @@ def find_unused(contents: Contents, used: Plan, options: ReadOptions) -> dict[st
                 continue
             seen.add(part)
             if part in SAMPLES:
-                unused[name] = "--mc"
+                unused[name] = "mc"
             elif part in VALUES:
-                unused[name] = f"--name {part}={name}"
+                unused[name] = part
             continue
         plain = name.strip().lower()
         for telling, names in TELLING_NAMES.items():
             if plain in names and telling not in used:
-                unused[name] = f"--name {telling}={name}"
+                unused[name] = telling
         tells = plain.startswith(TELLING_STARTS) or plain.endswith("_confidence")
         if name not in unused and tells:
-            unused[name] = f"--name confidence={name}"
+            unused[name] = "confidence"
     return unused

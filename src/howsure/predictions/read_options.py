@@ -221,19 +221,19 @@ class Receipt:
     @property
     def right(self) -> str:
         """How it is known which answers are right; "" where it is not."""
-        labels = _quote_columns(self.columns.get("labels", ()))
+        labels = quote_columns(self.columns.get("labels", ()))
         if self.kind in VECTOR_PARTS:
             answer = "most probable class"
             if self.multilabel:
                 answer = "each label above one half"
             return labels and f"{answer} against {labels}"
         if "correct" in self.columns:
-            return _quote_columns(self.columns["correct"])
+            return quote_columns(self.columns["correct"])
         if labels and "prediction" in self.columns:
-            return f"{_quote_columns(self.columns['prediction'])} against {labels}"
+            return f"{quote_columns(self.columns['prediction'])} against {labels}"
         for part in ("grade", "loss"):
             if part in self.columns:
-                return f"{part} {_quote_columns(self.columns[part])}"
+                return f"{part} {quote_columns(self.columns[part])}"
         return ""
 
     def describe(self) -> str:
@@ -244,7 +244,7 @@ class Receipt:
             if self.multilabel:
                 what = "labels"
             values = f"{VALUE_WORDS[self.kind]} of {self.classes:,} {what} = "
-        values += _quote_columns(self.columns.get(self.kind, ()))
+        values += quote_columns(self.columns.get(self.kind, ()))
         if self.kind == "confidence" and self.field:
             values += " (the field that a gateway compares)"
         elif self.kind == "confidence":
@@ -258,7 +258,7 @@ class Receipt:
             told.append(f"right = {self.right}")
         for part in TOLD_PARTS:
             if part in self.columns:
-                told.append(f"{part} = {_quote_columns(self.columns[part])}")
+                told.append(f"{part} = {quote_columns(self.columns[part])}")
         sentences = [", ".join(told), *self.notes]
         if self.unused:
             listed = [f"{name!r} ({way})" for name, way in self.unused.items()]
@@ -275,7 +275,12 @@ class Receipt:
         return f"{self.rows:,} {what}: {self.describe()}"
 
 
-def _quote_columns(names: Sequence[str]) -> str:
+def quote_columns(names: Sequence[str]) -> str:
+    """Names in a sentence: of many the first and the last.
+
+    >>> quote_columns(["cat", "dog"]), quote_columns(["p_0", "p_1", "p_2", "p_3"])
+    ("'cat', 'dog'", "'p_0' … 'p_3'")
+    """
     if len(names) > LISTED_COLUMNS:
         return f"{names[0]!r} … {names[-1]!r}"
     return ", ".join(map(repr, names))

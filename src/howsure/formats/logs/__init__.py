@@ -193,6 +193,12 @@ def read_log(
     what = tool or f"a known tool ({', '.join([*TOOLS, 'helm'])})"
     first = as_record(get_at(document, 0)) if as_list(document) else as_record(document)
     shown = ", ".join(map(repr, list(first)[:8])) or "no objects"
+    if {"howsure", "schema"} <= set(first):
+        raise InputError(
+            path.name,
+            got="was written by howsure",
+            need="it holds results, not predictions; give the file that they were made of",
+        )
     hint = ""
     if first and all(as_record(column) or as_list(column) for column in first.values()):
         hint = " If pandas wrote it: save it with to_json(orient='records')."
