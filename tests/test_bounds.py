@@ -112,3 +112,13 @@ def test_edges_of_betting() -> None:
             bounds.group_betting(wrong, wrong, wrong, 0.05)
     with pytest.raises(InputError, match="is not a count"):
         bounds.clopper_pearson(float("inf"), float("inf"), 0.05)
+
+
+def test_probabilities_of_more_trials_than_32_bits_hold() -> None:
+    k = np.array([0, 20, 95, 100])
+    near = bounds.compute_binomial_cdf(k, 100, 0.2)
+    assert near == pytest.approx(binom.cdf(k, 100, 0.2), rel=1e-12)
+    n, risk = 10**12, 0.01
+    spread = (n * risk * (1 - risk)) ** 0.5
+    far = bounds.compute_binomial_cdf([n * risk - 3 * spread, n * risk + 3 * spread], n, risk)
+    assert far == pytest.approx([0.00135, 0.99865], abs=1e-5)

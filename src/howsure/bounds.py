@@ -106,17 +106,31 @@ def hoeffding_bentkus(mean: float, n: int, delta: float) -> float:
         )
     if n == 0 or mean >= 1:
         return 1.0
-    from scipy.special import bdtr
 
     def p_value(risk: float) -> float:
         divergence = (1 - mean) * log((1 - mean) / (1 - risk))
         if mean > 0:
             divergence += mean * log(mean / risk)
-        bentkus = e * float(bdtr(ceil(n * mean - 1e-9), n, risk))
+        bentkus = e * float(compute_binomial_cdf(ceil(n * mean - 1e-9), n, risk))
         return min(float(np.exp(-n * divergence)), bentkus)
 
     # p falls in the risk, so bisection finds the last risk that is not rejected.
     return _bisect(lambda risk: risk >= 1 or p_value(risk) < delta, low=mean, steps=60)
+
+
+def compute_binomial_cdf(k: ArrayLike, n: ArrayLike, p: float) -> Floats:
+    """The probability of at most k of n, each with probability p. SciPy's `bdtr` takes no n beyond
+    32 bits.
+
+    >>> round(float(compute_binomial_cdf(10**8, 10**10, 0.01)), 4)
+    0.5
+    """
+    from scipy.special import betainc
+
+    least = np.asarray(k, dtype=np.float64)
+    others = np.asarray(n, dtype=np.float64) - least
+    # Of n of n the probability is 1, and so is the limit of the integral.
+    return np.asarray(betainc(np.maximum(others, 1e-300), least + 1, 1 - p), dtype=np.float64)
 
 
 def _bisect(is_above: Callable[[float], bool], low: float, steps: int) -> float:

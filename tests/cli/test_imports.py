@@ -215,7 +215,6 @@ assert scipy.special.comb(5, 2) == 10 and not hasattr(scipy.special, "no_such_na
 x, y, z = np.linspace(0.05, 0.9, 5), np.arange(1.0, 6.0), np.arange(2.0, 7.0)
 for name, f in alone.items():
     given = ((y, z, x) if name.startswith("betainc") else (y, x), (x,))[f.nin == 1]
-    given = (np.arange(5.0), np.arange(6, 11), x) if name == "bdtr" else given
     assert np.array_equal(f(*given), getattr(scipy.special, name)(*given)), name
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

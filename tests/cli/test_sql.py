@@ -42,7 +42,7 @@ def list_cells(table: CountTable) -> list[tuple[Any, ...]]:
     """All cells in one order; means of a database may differ in the last digits."""
     columns = [table.columns[name].tolist() for name in sorted(table.columns)]
     rows = zip(
-        table.high.tolist(), table.right.tolist(), table.count.tolist(),
+        table.high.tolist(), table.loss.tolist(), table.count.tolist(),
         np.round(table.score, 12).tolist(), *columns, strict=True,
     )  # fmt: skip
     return sorted(rows)

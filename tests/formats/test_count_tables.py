@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from howsure import InputError
 from howsure.cli.main import main
 from howsure.formats import read
 from howsure.formats.count_tables import MAX_ANSWERS
@@ -108,7 +109,7 @@ def test_no_small_count_leaves_the_house(
     assert min(int(cell[2]) for cell in cells) >= 9
     assert sum(int(cell[2]) for cell in cells) == N
     code, _, err = run(capsys, "threshold", table, "--risk", "0.2")
-    assert (code, "needs the exact scores" in err) == (2, True)
+    assert (code, "counts cells of several scores" in err) == (2, True)
 
 
 def test_too_few_errors_cannot_be_shared(
@@ -194,8 +195,11 @@ def test_a_billion_answers_have_a_threshold(
     policy = tmp_path / "policy.json"
     code, out, _ = run(capsys, "threshold", table, "--risk", "0.01", "--json", "-o", policy)
     plan = json.loads(out)
-    assert (code, plan["feasible"], plan["expected"]) == (0, True, None)
+    assert (code, plan["feasible"]) == (0, True)
     assert plan["n"] > 10**10
+    expected = plan["expected"]
+    assert expected["coverage"]["value"] == plan["coverage"]
+    assert expected["accuracy"]["low"] < plan["accuracy"] < expected["accuracy"]["high"]
     code, out, err = run(capsys, "threshold", table, "--risk", "0.01", "--digits", "2")
     assert (code, "--digits needs single rows" in err) == (2, True)
     rows = tmp_path / "new.csv"
@@ -233,9 +237,76 @@ def test_groups_are_lost_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (code, "counts know no groups" in err) == (0, True)
 
 
-def test_the_receipt_says_that_cells_hold_several_scores(tmp_path: Path) -> None:
-    cells = "0.95,1,8,0.9,1\n0.92,0,6,0.9,1\n"
-    (tmp_path / "a.csv").write_text("confidence,correct,count,score_low,score_high\n" + cells)
-    (tmp_path / "b.csv").write_text("confidence,correct,count\n0.95,1,8\n")
-    assert "known by their mean" in str(read(tmp_path / "a.csv").receipt)
-    assert "known by their mean" not in str(read(tmp_path / "b.csv").receipt)
+def test_a_mean_is_never_taken_for_the_score_of_an_answer(
+    rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "counts.csv"
+    assert run(capsys, "count", rows, "-o", table, "--grid", 100)[0] == 0
+    calls = [
+        ("monitor", table, rows), ("monitor", rows, table),
+        ("calibrate", "--fit", table, "--on", rows), ("calibrate", "--fit", rows, "--on", table),
+        ("threshold", table, "--risk", 0.2), ("evaluate", table, "--score", "max_prob"),
+    ]  # fmt: skip
+    for words in calls:
+        code, out, err = run(capsys, *words)
+        assert (code, out, len(err.splitlines())) == (2, "", 1), words
+        assert "counts cells of several scores" in err
+    with pytest.raises(InputError, match="cells of several scores"):
+        read(table)
+    assert "stops" not in run(capsys, "doctor", table)[1]
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(2)
+    score = np.round(rng.beta(4, 1, N), 3)
+    loss = np.round(np.clip(1 - score + rng.normal(0, 0.2, N), 0, 1), 2)
+    loss[:1200] = loss[:1200] > 0.3  # a part of right and wrong alone
+    lines = [f"{s!r},{x!r}" for s, x in zip(score.tolist(), loss.tolist(), strict=True)]
+    path = tmp_path / "graded.csv"
+    path.write_text("\n".join(["confidence,loss", *lines]) + "\n")
+    return path
+
+
+def test_losses_are_counted_like_the_rows(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head, *lines = graded.read_text().splitlines()
+    owners: list[Path] = []
+    for i in range(3):
+        part = tmp_path / f"part{i}.csv"
+        part.write_text("\n".join([head, *lines[i * 1000 : (i + 1) * 1000]]) + "\n")
+        owners.append(tmp_path / f"owner{i}.csv")
+        assert run(capsys, "count", part, "-o", owners[-1])[0] == 0
+    table = tmp_path / "counts.csv"
+    assert run(capsys, "count", graded, "-o", table)[0] == 0
+    assert table.read_text().startswith("confidence,loss,count\n")
+    by_rows = report(capsys, graded)
+    assert_same(report(capsys, table), by_rows)
+    assert_same(report(capsys, *owners), by_rows)
+    assert run(capsys, "count", *owners, "-o", tmp_path / "sum.csv")[0] == 0
+    assert (tmp_path / "sum.csv").read_text() == table.read_text()
+    plans = [run(capsys, "threshold", f, "--risk", 0.2, "--json")[1] for f in (graded, table)]
+    assert_same(*map(json.loads, plans))
+    for option in (("--grid", 100), ("--min-count", 5)):
+        code, _, err = run(capsys, "count", graded, "-o", tmp_path / "x.csv", *option)
+        assert (code, "these answers have a loss" in err) == (2, True)
+    for words in (("compare", table, owners[2]), ("check", table, "--require", "ece<=0.1")):
+        code, _, err = run(capsys, *words)
+        assert (code, "counts graded answers" in err) == (2, True)
+
+
+def test_a_billion_losses_are_not_repeated(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, large = tmp_path / "counts.csv", tmp_path / "large.csv"
+    assert run(capsys, "count", graded, "-o", table)[0] == 0
+    head, *lines = table.read_text().splitlines()
+    large.write_text("\n".join([head, *(line + "000000" for line in lines)]) + "\n")
+    few, many = report(capsys, table)["metrics"], report(capsys, large)["metrics"]
+    for name in ("accuracy", "ece", "signed_calibration_error", "correctness_brier"):
+        assert many[name]["value"] == pytest.approx(few[name]["value"], abs=1e-12)
+    assert many["accuracy"]["high"] - many["accuracy"]["low"] < 1e-4
+    assert "single ones" in many["correctness_brier"]["why"]
+    code, out, _ = run(capsys, "threshold", large, "--risk", "0.2", "--json")
+    assert (code, json.loads(out)["n"]) == (0, N * 10**6)

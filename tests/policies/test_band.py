@@ -248,3 +248,10 @@ def test_what_is_clear_without_all_limits_is_what_they_give(
                 row = band.find_band_row(kept, errors, risk=risk, delta=delta)
                 assert row == find_row_by_all_limits(kept, errors, risk, delta)
     assert 0 < len(asked) < tried / 2
+
+
+@pytest.mark.parametrize("scale", [10**3, 5 * 10**5, 10**8])
+def test_more_answers_of_the_same_risk_never_lose_coverage(scale: int) -> None:
+    wrong = np.arange(1, 100)
+    kept = np.cumsum((1000 - 9 * wrong) * scale)
+    assert find_band_row(kept, np.cumsum(wrong) * scale, risk=0.01, delta=0.05) == 15

@@ -491,6 +491,10 @@ def read_sums(files: Sequence[str], options: ReadOptions) -> Summary | None:
     table = read_counts(files, options)
     if table is None:
         return None
+    if table.graded:
+        got, need = "counts graded answers, which have a loss", "right and wrong are needed here"
+        hint = "howsure evaluate and howsure threshold take them"
+        raise InputError(Path(files[0]).name, got=got, need=need, hint=hint)
     from howsure.report.summary import Summary
 
     return Summary.of_counts(table)

@@ -77,6 +77,7 @@ def command(
     from howsure.formats.contents import list_matching_files
     from howsure.formats.count_tables import (
         count_answers,
+        merge_equal_cells,
         merge_small_cells,
         put_on_grid,
         write_count_table,
@@ -93,9 +94,11 @@ def command(
         if table is None:
             parts = scan_answers(paths, replace(options, attributes=tuple(focus.columns)), quiet)
             table = count_answers(parts, focus.by)
-        elif len(paths) > 1 and not by:
-            # Whose cells they are is lost in the sum, unless the files are kept.
-            table = replace(table, columns={})
+        else:
+            if len(paths) > 1 and not by:
+                # Whose cells they are is lost in the sum, unless the files are kept.
+                table = replace(table, columns={})
+            table = merge_equal_cells(table)
         if grid is not None:
             table = put_on_grid(table, grid)
         if min_count > 1:

@@ -276,11 +276,16 @@ def command(
     }
     if at:
         asked["thresholds"] = at
-    if sql is not None or db is not None or not files:
-        report = evaluate_query(files, sql, db, **asked)
-        show_report(report, as_json=as_json, targets=targets, quiet=quiet, full=full)
-        return
-    questions = list_questions(files, options) or []
+    needs_rows = bool(scores or memory_options or loss or image_score or positive)
+    from_database = sql is not None or db is not None or not files
+    if from_database and needs_rows:
+        raise InputError(
+            "--sql returns counts; --score, --positive, --loss, --image-score, --calibrator, --images "
+            "and --labels need rows."
+        )
+    questions: Sequence[str] = []
+    if not from_database:
+        questions = list_questions(files, options) or []
     graded = evaluate_grades(files, questions, options, level=level, seed=seed)
     if graded is not None:
         show_questions(graded, as_json=as_json, targets=targets, quiet=quiet)
@@ -290,25 +295,26 @@ def command(
         reports = evaluate_questions(files, questions, options, load)
         show_questions(reports, as_json=as_json, targets=targets, quiet=quiet)
         return
-    needs_rows = bool(scores or memory_options or loss or image_score or positive)
-    counted = None if needs_rows else evaluate_counts(files, options, streaming, **asked)
-    if counted is not None:
-        report = counted
-    elif decide_streaming(files, streaming, memory_options, quiet):
-        report = evaluate_stream(files, scores, streaming, options, **asked)
-    else:
-        try:
+    try:
+        report = None
+        if from_database:
+            report = evaluate_query(files, sql, db, **asked)
+        elif not needs_rows:
+            report = evaluate_counts(files, options, streaming, **asked)
+        if report is None and decide_streaming(files, streaming, memory_options, quiet):
+            report = evaluate_stream(files, scores, streaming, options, **asked)
+        elif report is None:
             report = load(options)
-        except (GradedAnswers, NoConfidence) as e:
-            # Grades allow numbers and a log without a confidence accuracies, but neither a report.
-            if targets or calibrator:
-                raise
-            if isinstance(e, GradedAnswers):
-                show_graded(e.preds, level=level, seed=seed, as_json=as_json, quiet=quiet)
-            else:
-                show_accuracies(e.log, level=level, seed=seed, as_json=as_json, quiet=quiet)
-            return
-    if loss != "top-5":  # no other command knows that loss
+    except (GradedAnswers, NoConfidence) as e:
+        # Grades allow numbers and a log without a confidence accuracies, but neither a report.
+        if targets or calibrator:
+            raise
+        if isinstance(e, GradedAnswers):
+            show_graded(e.answers, level=level, seed=seed, as_json=as_json, quiet=quiet)
+        else:
+            show_accuracies(e.log, level=level, seed=seed, as_json=as_json, quiet=quiet)
+        return
+    if files and loss != "top-5":  # no other command knows that loss
         record_calls(report, files, options)
     show_report(report, as_json=as_json, targets=targets, quiet=quiet, full=full)
     if report.data.get("streamed", {}).get("partial"):
@@ -559,10 +565,12 @@ def measure_counts(
     table: CountTable, cuts: Sequence[Cut], files: Sequence[str], **asked: Any
 ) -> Report:
     """The report of a count table."""
-    from howsure.report.evaluation import evaluate
+    from howsure.report.evaluation import GradedAnswers, evaluate
     from howsure.report.report import build_receipt_data
     from howsure.report.summary import Summary
 
+    if table.graded:
+        raise GradedAnswers.of(table)
     for unused in ("positive", "loss", "image_score"):
         del asked[unused]
     with show_spinner("measuring"):
@@ -608,11 +616,13 @@ def open_pictures(path: str) -> Any:
     return pictures
 
 
-def show_graded(preds: Predictions, *, level: float, seed: int, as_json: bool, quiet: bool) -> None:
+def show_graded(
+    answers: Predictions | CountTable, *, level: float, seed: int, as_json: bool, quiet: bool
+) -> None:
     """Print the numbers of graded answers."""
     from howsure.report.graded import build_graded_sheet, measure_graded
 
-    data = measure_graded(preds, level, seed)
+    data = measure_graded(answers, level, seed)
     if as_json:
         click.echo(strict_json.dump_line(data))
     elif not quiet:

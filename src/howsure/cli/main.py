@@ -45,7 +45,6 @@ LIMIT_NOT_MET, USER_MISTAKE, ALARM, OUR_BUG, INTERRUPTED = 1, 2, 3, 70, 130
 
 PACKAGE = "scipy.special"
 SPECIAL_FUNCTIONS = (
-    "bdtr",
     "betainc",
     "betaincc",
     "betaincinv",

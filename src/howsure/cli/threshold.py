@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -38,7 +38,6 @@ from howsure.cli.questions import (
 )
 
 if TYPE_CHECKING:
-    from howsure.formats.count_tables import CountTable
     from howsure.policies.deployment import PlanData
     from howsure.policies.policy import Policy, Rest
     from howsure.predictions import Predictions
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 RULES = ("accuracy", "coverage", "risk", "error_cost", "uncertainty")
 METHOD_CHOICES = ["band", "fixed_sequence", "fallback", "sgr"]
 METHOD_HELP = "How --risk searches [default: band; other losses: fixed_sequence]."
-MAX_REPEATED_ROWS = 10_000_000  # that counts stand for; of more the counts alone are held
 LOSS_BOUNDS = ["hoeffding_bentkus", "betting"]
 
 
@@ -179,10 +177,12 @@ def command(
       howsure threshold log.jsonl --labels truth.csv --case record --risk 0.05 -o policy.json
     """
     from howsure._core.saving import load
+    from howsure.formats.count_tables import MAX_REPEATED_ROWS
     from howsure.policies import few_missed_policy, fit_suggestions, label_policy, split_halves
     from howsure.policies.deployment import plan, plan_counts
     from howsure.policies.policy import Policy
     from howsure.predictions.images import IMAGE_SCORES, images_of
+    from howsure.predictions.read_options import ReadOptions
     from howsure.report.focus import Focus
 
     context = click.get_current_context()
@@ -229,7 +229,7 @@ def command(
     # A calibrator may need columns of its own, such as a second opinion.
     options = replace(options, attributes=(*columns, *getattr(fitted, "columns", ())))
     table = read_counts(files, options)
-    if table is not None and (table.merged or table.n > MAX_REPEATED_ROWS):
+    if table is not None and not table.merged and table.n > MAX_REPEATED_ROWS:
         needs_rows = {
             "--by": by,
             "--on": on or on_split,
@@ -243,9 +243,17 @@ def command(
             "--online": online,
             "--score": score,
         }
-        policy = choose_from_counts(table, choose, needs_rows, source=_name_source(files))
+        for option, given in needs_rows.items():
+            if given is not None:
+                raise InputError(
+                    f"{option} needs single rows, and these are counts of {table.n:,} answers; leave it out."
+                )
+        score = "score" if table.kind == "score" else "max_prob"
+        t, source = table.tally(), _name_source(files)
+        policy = Policy.of_choice(choose(t), table.n, score=score, source=source)
+        policy = replace(policy, read=ReadOptions(kind=table.kind))
         _write_states(policy, None, out, extras, quiet)
-        return show_plan(plan_counts(policy), as_json=as_json, quiet=quiet)
+        return show_plan(plan_counts(policy, choose, t), as_json=as_json, quiet=quiet)
     preds = read_files(files, options)
     if case is not None and preds.graded:
         raise InputError(
@@ -317,32 +325,6 @@ def command(
     policy = replace(policy, read=record_reading(options, preds))
     _write_states(policy, preds, out, extras, quiet)
     return show_plan(data, as_json=as_json, quiet=quiet)
-
-
-def choose_from_counts(
-    table: CountTable,
-    choose: Callable[..., Any],
-    needs_rows: Mapping[str, object],
-    *,
-    source: tuple[str, str],
-) -> Policy:
-    """The policy of counts, whose rows are too many to be held."""
-    from howsure.policies.policy import Policy
-    from howsure.predictions.read_options import ReadOptions
-
-    if table.merged:
-        raise InputError(
-            "a threshold needs the exact scores, and these counts put neighbouring scores together; "
-            "count without --grid and --min-count."
-        )
-    for option, given in needs_rows.items():
-        if given is not None:
-            raise InputError(
-                f"{option} needs single rows, and these are counts of {table.n:,} answers; leave it out."
-            )
-    score = "score" if table.kind == "score" else "max_prob"
-    policy = Policy.of_choice(choose(table.tally()), table.n, score=score, source=source)
-    return replace(policy, read=ReadOptions(kind=table.kind))
 
 
 def show_plan(data: PlanData, *, as_json: bool, quiet: bool) -> int:

@@ -39,6 +39,7 @@ PARTS = (*COLUMN_ALIASES, *SAMPLES, CLASSES)
 CLASS_LIST = "names"  # an array with as many texts as there are classes
 TEXT_DTYPES = ("<U", "|S", "str", "text", "object")  # how the names of these types begin
 ATTRIBUTE = "attribute "  # before the name of a further column
+CELL_ENDS = ("score_low", "score_high")  # of a count table whose cells hold several scores
 WORD_SEPARATORS = "_-. :/"  # between what columns have in common and the name of a class
 COMPARED_NAMES = 1000  # names among which a similar one is looked for
 LISTED_NAMES = 12

@@ -1,8 +1,8 @@
 """Count tables: how many answers of each score were right and wrong, instead of the answers.
 
-A cell is a score, right or wrong, and a count; a database makes such a table with GROUP BY. Where
-neighbouring scores share a cell its score is their mean, and the columns `score_low` and
-`score_high` hold its ends.
+A cell is a score, right or wrong (or any loss), and a count; a database makes such a table with
+GROUP BY. Where neighbouring scores share a cell its score is their mean, and the columns
+`score_low` and `score_high` hold its ends.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,12 +19,11 @@ from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.file_access import replace_file
 from howsure._core.frozen import frozen
-from howsure._core.indices import count_values
+from howsure._core.indices import count_values, repeat_values, sum_runs
 from howsure.formats.assembly import locate_error
-from howsure.formats.column_names import ATTRIBUTE, plan_wanted
+from howsure.formats.column_names import ATTRIBUTE, CELL_ENDS, plan_wanted
 from howsure.formats.fields import load_fields, select_file
 from howsure.formats.files import find_format, get_suffix, open_runs, read_beginning, read_receipt
-from howsure.formats.receipts import CELL_ENDS
 from howsure.predictions import Predictions
 from howsure.predictions.predictions import describe_outside
 from howsure.predictions.read_options import ReadOptions, Receipt
@@ -34,10 +34,12 @@ from howsure.tallies.counted import merge_tallies
 from howsure.tallies.tally import Tally
 
 END_ROUNDING = 1e-9  # of means that a database made
+MAX_REPEATED_ROWS = 10_000_000  # answers that are taken one by one where a number needs that
 MAX_ANSWERS = 10**13  # beyond, logarithms of factorials have too few digits for limits
 COUNTED_VALUES = ("confidence", "score")
 # A table that has none of these knows no single answer.
-PARTS_OF_ANSWERS = ("labels", "prediction", "grade", "loss", "no_answer", "ids", "weight", "group")
+PARTS_OF_ANSWERS = ("labels", "prediction", "grade", "no_answer", "ids", "weight", "group")
+OUTCOMES = ("correct", "loss")  # a table has one of them
 MERGE_PARTS = 16  # tallies that wait before they are merged
 OWNER = "file"  # the column that tells whose cells they are
 
@@ -54,7 +56,7 @@ class CountTable:
 
     kind: str
     score: Floats
-    right: Bools
+    loss: Floats  # 0 for right and 1 for wrong, unless answers are graded
     count: Ints
     low: Floats
     high: Floats
@@ -72,30 +74,47 @@ class CountTable:
         """Whether a cell holds different scores."""
         return bool((self.low < self.high).any())
 
+    @property
+    def graded(self) -> bool:
+        """Whether an answer is neither right nor wrong."""
+        return not np.isin(self.loss, (0, 1)).all()
+
+    def repeat_rows(self) -> Predictions:
+        """The answers one by one."""
+        score, loss = repeat_values(self.score, self.count), repeat_values(self.loss, self.count)
+        make = Predictions.from_score if self.kind == "score" else Predictions.from_confidence
+        return make(score, loss=loss) if self.graded else make(score, loss == 0)
+
     def tally(self, cells: Bools | None = None) -> Tally:
         """The tally of all answers, or of those of some cells; a compact one where a cell holds
         different scores.
         """
         if cells is None:
             cells = np.ones(len(self.score), dtype=np.bool_)
-        score, right, count = self.score[cells], self.right[cells], self.count[cells]
+        score, right, count = self.score[cells], self.loss[cells] == 0, self.count[cells]
         low, high = self.low[cells], self.high[cells]
+        if self.graded:
+            return tally(score, loss=self.loss[cells], count=count)
         if (low < high).any():
             return merge_cells(score, right, count, low=low, high=high)
         return count_cells(score, right, count)
 
 
 def make_count_table(arrays: Mapping[str, Array], path: str = "the table") -> CountTable:
-    """The cells that these columns describe: `confidence` or `score`, `correct`, `count`, and where
-    cells hold several scores their ends. Other columns are those to slice by.
+    """The cells that these columns describe: `confidence` or `score`, `correct` or `loss`, `count`,
+    and where cells hold several scores their ends. Other columns are those to slice by.
     """
     kind = next((name for name in COUNTED_VALUES if name in arrays), None)
-    if kind is None or "correct" not in arrays or "count" not in arrays:
+    outcome = next((name for name in OUTCOMES if name in arrays), None)
+    if kind is None or outcome is None or "count" not in arrays:
         got = f"has the columns {', '.join(arrays)}"
-        need = "confidence (or score), correct and count are needed"
+        need = "confidence (or score), correct (or loss) and count are needed"
         raise InputError(path, got=got, need=need)
     score = checks.no_nan(checks.column(arrays[kind], kind), kind).astype(np.float64)
-    right = checks.zero_one(arrays["correct"], "correct")
+    if outcome == "correct":
+        loss = (~checks.zero_one(arrays["correct"], "correct")).astype(np.float64)
+    else:
+        loss = checks.finite(checks.column(arrays["loss"], "loss"), "loss").astype(np.float64)
     count = checks.counts(arrays["count"], len(score))
     outside = ~((score >= 0) & (score <= 1))
     if kind == "confidence" and outside.any():
@@ -112,17 +131,21 @@ def make_count_table(arrays: Mapping[str, Array], path: str = "the table") -> Co
             i = checks.find_first(bad)
             got = f"is {score[i]:g} in a cell from {low[i]:g} to {high[i]:g}"
             raise InputError(kind, row=i, got=got, need="a cell holds scores between its ends")
-    known = (*COUNTED_VALUES, *CELL_ENDS, "correct", "count")
+    known = (*COUNTED_VALUES, *CELL_ENDS, *OUTCOMES, "count")
     columns = {name: a for name, a in arrays.items() if name not in known}
-    return CountTable(
+    table = CountTable(
         kind=kind,
         score=np.clip(score, low, high),
-        right=right,
+        loss=loss,
         count=count,
         low=low,
         high=high,
         columns=columns,
     )
+    if table.graded and table.merged:
+        got = "holds several scores of graded answers"
+        raise InputError("a cell", got=got, need="of these each score is counted by itself")
+    return table
 
 
 def is_count_table(path: str | Path, options: ReadOptions) -> bool:
@@ -132,7 +155,9 @@ def is_count_table(path: str | Path, options: ReadOptions) -> bool:
         kind, wanted = plan_wanted(read_beginning(path, 1), options)
     except (InputError, OSError):
         return False  # the reader of predictions says what is wrong
-    if kind not in COUNTED_VALUES or "count" not in wanted or "correct" not in wanted:
+    if kind not in COUNTED_VALUES or "count" not in wanted:
+        return False
+    if sum(outcome in wanted for outcome in OUTCOMES) != 1:
         return False
     return not any(part in wanted for part in PARTS_OF_ANSWERS)
 
@@ -198,7 +223,7 @@ def concat_tables(tables: Sequence[CountTable]) -> CountTable:
     return CountTable(
         kind=first.kind,
         score=join(lambda table: table.score),
-        right=join(lambda table: table.right),
+        loss=join(lambda table: table.loss),
         count=join(lambda table: table.count),
         low=join(lambda table: table.low),
         high=join(lambda table: table.high),
@@ -210,8 +235,8 @@ def concat_tables(tables: Sequence[CountTable]) -> CountTable:
 
 
 def count_repeated(table: CountTable) -> int:
-    """How many cells are there again with the same score, right or wrong, ends and columns."""
-    keys: list[Array] = [table.score, table.right, table.low, table.high]
+    """How many cells are there again with the same score, loss, ends and columns."""
+    keys: list[Array] = [table.score, table.loss, table.low, table.high]
     keys += [np.unique(column, return_inverse=True)[1] for column in table.columns.values()]
     order = np.lexsort(keys)
     same = np.ones(len(order) - 1, dtype=np.bool_)
@@ -233,10 +258,10 @@ def count_answers(parts: Iterable[Predictions], cuts: Sequence[Cut] = ()) -> Cou
     """
     kinds: set[str] = set()
     tallies: dict[tuple[str, ...], list[Tally]] = {}
+    grades: dict[tuple[str, ...], list[GradeCounts]] = {}
     for preds in parts:
-        if preds.weight is not None or preds.graded:
-            what = "weights" if preds.weight is not None else "a loss instead of right and wrong"
-            raise InputError(f"these answers have {what}, which counts cannot hold.")
+        if preds.weight is not None:
+            raise InputError("these answers have weights, which counts cannot hold.")
         kinds.add("score" if preds.kind == "score" else "confidence")
         number = np.zeros(preds.n, dtype=np.int64)
         names: list[tuple[str, ...]] = [()]
@@ -246,32 +271,42 @@ def count_answers(parts: Iterable[Predictions], cuts: Sequence[Cut] = ()) -> Cou
             names = sorted(set(slices))
             place = {name: i for i, name in enumerate(names)}
             number = np.array([place[name] for name in slices])
-        score, correct = preds.score, preds.correct
+        score = preds.score
         for i, name in enumerate(names):
             mine = number == i
-            waiting = tallies.setdefault(name, [])
-            waiting.append(tally(score[mine], correct=correct[mine]))
-            if len(waiting) > MERGE_PARTS:
-                tallies[name] = [merge_tallies(waiting)]
+            own = tallies.setdefault(name, [])
+            graded = grades.setdefault(name, [])
+            if preds.graded:
+                once = np.ones(int(mine.sum()), dtype=np.int64)
+                graded.append(GradeCounts(score[mine], preds.loss[mine], once))
+            else:
+                own.append(tally(score[mine], correct=preds.correct[mine]))
+            if len(own) > MERGE_PARTS:
+                tallies[name] = [merge_tallies(own)]
+            if len(graded) > MERGE_PARTS:
+                grades[name] = [merge_grades(graded)]
     if len(kinds) > 1:
         raise InputError(
             "some files hold a confidence, others a mere score; count them separately."
         )
     tables: list[CountTable] = []
-    for name, waiting in sorted(tallies.items()):
-        t = merge_tallies(waiting)
-        right = t.count - t.loss
-        cells = np.concatenate((np.flatnonzero(right), np.flatnonzero(t.loss)))
-        is_right = np.arange(len(cells)) < np.count_nonzero(right)
-        count = np.where(is_right, right[cells], t.loss[cells])
+    for name, graded in sorted(grades.items()):
+        cells = graded
+        if tallies[name]:
+            t = merge_tallies(tallies[name])
+            right = t.count - t.loss
+            for loss, count in ((np.zeros_like(t.score), right), (np.ones_like(t.score), t.loss)):
+                some = count > 0
+                cells.append(GradeCounts(t.score[some], loss[some], count[some]))
+        # Of graded answers a part may hold right and wrong ones alone.
+        score, loss, count = merge_grades(cells)
         columns = {
-            cut.column: np.full(len(cells), value) for cut, value in zip(cuts, name, strict=True)
+            cut.column: np.full(len(score), value) for cut, value in zip(cuts, name, strict=True)
         }
-        score = t.score[cells]
         table = CountTable(
             kind=min(kinds),
             score=score,
-            right=is_right,
+            loss=loss,
             count=count,
             low=score,
             high=score,
@@ -279,6 +314,24 @@ def count_answers(parts: Iterable[Predictions], cuts: Sequence[Cut] = ()) -> Cou
         )
         tables.append(table)
     return concat_tables(tables)
+
+
+class GradeCounts(NamedTuple):
+    """How many answers have each score and loss."""
+
+    score: Floats
+    loss: Floats
+    times: Ints
+
+
+def merge_grades(parts: Sequence[GradeCounts]) -> GradeCounts:
+    """All of them, each pair of score and loss once: highest score first, least loss first."""
+    score, loss, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.lexsort((loss, -score))
+    score, loss = score[order], loss[order]
+    new = (score[1:] != score[:-1]) | (loss[1:] != loss[:-1])
+    start = np.flatnonzero(np.concatenate(([True], new)))
+    return GradeCounts(score[start], loss[start], sum_runs(count[order], start))
 
 
 def split_slices(table: CountTable) -> list[CountTable]:
@@ -295,7 +348,7 @@ def pick_cells(table: CountTable, cells: Bools) -> CountTable:
     return replace(
         table,
         score=table.score[cells],
-        right=table.right[cells],
+        loss=table.loss[cells],
         count=table.count[cells],
         low=table.low[cells],
         high=table.high[cells],
@@ -307,6 +360,7 @@ def put_on_grid(table: CountTable, buckets: int) -> CountTable:
     """The same answers in buckets of equal width on [0, 1], each open at its lower end."""
     if table.kind != "confidence":
         raise InputError("--grid", got="is for a confidence in [0, 1]", need="this is a mere score")
+    refuse_grades(table, "--grid")
     edges = np.arange(buckets + 1) / buckets
     bucket = np.searchsorted(edges, table.high)
     below = np.concatenate(([-inf], edges))[bucket]
@@ -323,11 +377,13 @@ def merge_small_cells(table: CountTable, least: int) -> CountTable:
     """The same answers with neighbouring scores merged until no count of right or of wrong answers
     is from 1 to least − 1, in each slice by itself.
     """
+    refuse_grades(table, "--min-count")
     slices: list[CountTable] = []
     for one in split_slices(table):
         value, row = np.unique(one.high, return_inverse=True)
-        right = count_values(row, np.where(one.right, one.count, 0), minlength=len(value))
-        wrong = count_values(row, np.where(one.right, 0, one.count), minlength=len(value))
+        is_right = one.loss == 0
+        right = count_values(row, np.where(is_right, one.count, 0), minlength=len(value))
+        wrong = count_values(row, np.where(is_right, 0, one.count), minlength=len(value))
         # Buckets of rows, from the highest score down: where each begins, its right and its wrong.
         runs: list[tuple[int, int, int]] = []
         start, r, w = len(value) - 1, 0, 0
@@ -354,27 +410,49 @@ def merge_small_cells(table: CountTable, least: int) -> CountTable:
     return concat_tables(slices)
 
 
+def refuse_grades(table: CountTable, option: str) -> None:
+    """Raise where answers have losses between right and wrong, whose cells are not put together."""
+    if table.graded:
+        got, need = "puts right and wrong answers together", "these answers have a loss"
+        raise InputError(option, got=got, need=need, hint="Leave it out")
+
+
 def _is_large(count: int, least: int) -> bool:
     return count == 0 or count >= least
 
 
+def merge_equal_cells(table: CountTable) -> CountTable:
+    """Cells with the same ends, loss and columns become one."""
+    slices: list[CountTable] = []
+    for one in split_slices(pick_cells(table, table.count > 0)):
+        order = np.lexsort((one.high, one.low))
+        low, high = one.low[order], one.high[order]
+        is_new = np.concatenate(([False], (low[1:] != low[:-1]) | (high[1:] != high[:-1])))
+        bucket = np.empty(len(order), dtype=np.int64)
+        bucket[order] = np.cumsum(is_new)
+        slices.append(merge_by_bucket(one, bucket))
+    return concat_tables(slices)
+
+
 def merge_by_bucket(table: CountTable, bucket: Array) -> CountTable:
-    """Cells of one bucket and one outcome become one, with their mean and the ends of the bucket."""
+    """Cells of one bucket and one loss become one, with their mean and the ends of the bucket."""
     number = np.unique(bucket, return_inverse=True)[1].reshape(-1)
     size = int(number.max()) + 1
     low, high = np.full(size, inf), np.full(size, -inf)
     np.minimum.at(low, number, table.low)
     np.maximum.at(high, number, table.high)
-    cell, first, at = np.unique(2 * number + table.right, return_index=True, return_inverse=True)
+    loss, rank = np.unique(table.loss, return_inverse=True)
+    key = number * len(loss) + rank.reshape(-1)
+    cell, first, at = np.unique(key, return_index=True, return_inverse=True)
     at = at.reshape(-1)
     count = np.zeros(len(cell), dtype=np.int64)
     np.add.at(count, at, table.count)
     claim = count_values(at, table.score * table.count, minlength=len(cell))
-    low, high = low[cell // 2], high[cell // 2]
+    low, high = low[cell // len(loss)], high[cell // len(loss)]
     return replace(
         table,
         score=np.clip(claim / count, low, high),
-        right=(cell % 2).astype(np.bool_),
+        loss=loss[cell % len(loss)],
         count=count,
         low=low,
         high=high,
@@ -385,14 +463,15 @@ def merge_by_bucket(table: CountTable, bucket: Array) -> CountTable:
 def write_count_table(table: CountTable, path: str | Path) -> None:
     """Write the cells, highest score first; the format follows from the suffix."""
     target = Path(path)
-    arrays: dict[str, Array] = {
-        table.kind: table.score,
-        "correct": table.right.astype(np.int64),
-        "count": table.count,
-    }
+    arrays: dict[str, Array] = {table.kind: table.score}
+    if table.graded:
+        arrays["loss"] = table.loss
+    else:
+        arrays["correct"] = (table.loss == 0).astype(np.int64)
+    arrays["count"] = table.count
     if table.merged:
         arrays |= dict(zip(CELL_ENDS, (table.low, table.high), strict=True))
-    order = np.lexsort((~table.right, -table.score))
+    order = np.lexsort((table.loss, -table.score))
     arrays = {name: a[order] for name, a in (arrays | table.columns).items()}
     with replace_file(target) as temporary:
         find_format(target).load_reader().write(arrays, temporary, suffix=get_suffix(target))

@@ -14,7 +14,7 @@ from howsure._core.checks import Array, Bools, InputError
 from howsure._core.file_access import open_budget
 from howsure._core.frozen import frozen
 from howsure.formats.assembly import build_predictions, flatten_pixels, locate_error
-from howsure.formats.column_names import TOP_ANSWER_VALUES, find_parts, list_splits
+from howsure.formats.column_names import CELL_ENDS, TOP_ANSWER_VALUES, find_parts, list_splits
 from howsure.formats.contents import Contents, FileProblem
 from howsure.formats.fields import Fields, load_fields, same_answer, select_file
 from howsure.formats.files import OpenFile, choose_rows, open_file
@@ -196,6 +196,9 @@ def problems(
 
 def _examine_split(runs: Sequence[Contents], options: ReadOptions) -> list[FileProblem]:
     out: list[FileProblem] = []
+    # Cells of several scores are evaluated as they are, though they tell no single answer.
+    ends = [name for name in CELL_ENDS if name in runs[0].entries]
+    options = replace(options, attributes=(*options.attributes, *ends))
     try:
         data = select_file([load_fields(run, options, out.append) for run in runs], options)
         if not options.multilabel:  # labels of many are checked as they are assembled

@@ -19,6 +19,7 @@ from howsure.formats import cells
 from howsure.formats.cells import TextColumn
 from howsure.formats.column_names import (
     ATTRIBUTE,
+    CELL_ENDS,
     NUMBERS,
     VECTORS,
     Plan,
@@ -71,6 +72,15 @@ class Fields:
 def load_fields(contents: Contents, options: ReadOptions, report: Report = refuse) -> Fields:
     """Find the parts by name and load them; `report` is called with each cell that does not fit."""
     kind, wanted = plan_wanted(contents, options)
+    ends = [name for name in CELL_ENDS if name in contents.entries]
+    if "count" in wanted and ends and ATTRIBUTE + ends[0] not in wanted:
+        # A mean would pass for the score of every answer in its cell.
+        raise InputError(
+            contents.path.name,
+            got="counts cells of several scores, and single answers are needed here",
+            need="howsure evaluate, compare and check take such cells",
+            hint="For anything else count without --grid and --min-count",
+        )
     silent = _find_silent_rows(wanted, contents)
     loader = _PartLoader(contents=contents, options=options, report=report, silent=silent)
     loaded: dict[str, _LoadedPart] = {}

@@ -9,6 +9,7 @@ import numpy as np
 from howsure.formats.cells import is_number
 from howsure.formats.column_names import (
     ATTRIBUTE,
+    CELL_ENDS,
     SAMPLES,
     VALUES,
     VECTORS,
@@ -43,7 +44,6 @@ TELLING_NAMES = {
     "class_names": ("names",),
 }
 TELLING_STARTS = ("prob", "conf", "logit", "score", "max_prob", "certainty")
-CELL_ENDS = ("score_low", "score_high")  # of a count table whose cells hold several scores
 COMPARED_COLUMNS = 200  # names that are looked at
 LONGEST_TELLING_NAME = 60
 

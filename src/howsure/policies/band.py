@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from howsure._core.checks import Floats, Ints
 from howsure._core.indices import sort_distinct
+from howsure.bounds import compute_binomial_cdf
 
 Complexes: TypeAlias = NDArray[np.complex128]
 
@@ -73,6 +74,7 @@ class BandStep:
         x = np.arange(low, min(samples, int(mean + width) + 1) + 1)
         choices = gammaln(samples + 1) - gammaln(x + 1) - gammaln(samples - x + 1)
         chance = np.exp(choices + xlogy(x, risk) + xlogy(samples - x, 1 - risk))
+        chance /= chance.sum()  # logarithms of large factorials have few digits left
         self.start, self.p = _cut_tails(low, chance)
         self._spectra: dict[int, Complexes] = {}
 
@@ -120,16 +122,14 @@ def find_band_row(
     ranks = list_ranks(n, risk, delta)
     if not len(ranks):
         return None
-    from scipy.special import bdtr
-
     # The last rank has at least a thousandth of delta to spend.
-    if float(bdtr(float(errors[-1]), n, risk)) <= SURE_SHARE * delta:
+    if float(compute_binomial_cdf(errors[-1], n, risk)) <= SURE_SHARE * delta:
         return len(kept) - 1
     # A row belongs to the last rank that it reaches: those of rank i run from begin[i] to end[i].
     begin = np.searchsorted(kept, ranks)
     end = np.append(begin[1:], len(kept))
     # Whatever the limits are, a walk is below that of a rank with probability at most delta.
-    chance = np.asarray(bdtr(errors[begin], ranks, risk))
+    chance = compute_binomial_cdf(errors[begin], ranks, risk)
     possible = np.flatnonzero(chance <= delta * (1 + HOPELESS_MARGIN))
     if not len(possible):
         return None

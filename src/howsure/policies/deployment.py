@@ -4,10 +4,10 @@ plan that `howsure threshold` prints.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from math import exp, inf, isnan, nan
-from typing import NotRequired, Protocol, TypedDict
+from typing import NamedTuple, NotRequired, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ from howsure.policies.policy import CASE_SCORE, Decisions, Guarantee, Policy
 from howsure.policies.thresholds import Threshold
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
+from howsure.tallies.building import count_cells
 from howsure.tallies.tally import Tally
 from howsure.uncertainty.means import Units, estimate_freedom, student_quantile, sum_by_unit
 
@@ -109,22 +110,96 @@ def expected_on_new_data(
         coverage=_predict_share(
             count=k,
             n=n,
-            influence=accepted - k / n,
-            units=units,
-            choice=compute_fold_variance(np.array(coverages)),
+            noise=FoldNoise.of_rows(accepted - k / n, units, coverages),
             level=level,
         ),
         accuracy=_predict_share(
             count=hits,
             n=k,
-            influence=right - accuracy * accepted,
-            units=units,
-            choice=compute_fold_variance(np.array(accuracies)),
+            noise=FoldNoise.of_rows(right - accuracy * accepted, units, accuracies),
             level=level,
         ),
         kept=int(k),
         n=int(n),
     )
+
+
+def expected_of_counts(
+    t: Tally,
+    choose: Callable[[Tally], ChosenThreshold],
+    *,
+    folds: int = 5,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Expected:
+    """The same from a tally of right and wrong, whose answers are dealt to the folds by counts.
+
+    >>> from howsure import tally
+    >>> from howsure.policies import threshold_for_accuracy
+    >>> t = tally([0.9, 0.5], correct=[1, 0], count=[8_000_000, 2_000_000])
+    >>> expected_of_counts(t, lambda t: threshold_for_accuracy(t, 0.9)).coverage.value
+    0.8
+    """
+    rng, share = np.random.default_rng(seed), np.full(folds, 1 / folds)
+    right, wrong = t.count - t.loss, t.loss
+    dealt_right, dealt_wrong = rng.multinomial(right, share).T, rng.multinomial(wrong, share).T
+    both, is_right = np.tile(t.score, 2), np.repeat([True, False], len(t.score))
+    k, hits, n = 0, 0, int(t.n)
+    coverages: list[float] = []
+    accuracies: list[float] = []
+    for mine, mine_wrong in zip(dealt_right, dealt_wrong, strict=True):
+        others = count_cells(both, is_right, np.concatenate((right - mine, wrong - mine_wrong)))
+        accepted = t.score >= choose(others).threshold
+        hits += int(mine[accepted].sum())
+        k += int(mine[accepted].sum() + mine_wrong[accepted].sum())
+        kept, kept_right = int(t.count[accepted].sum()), int(right[accepted].sum())
+        coverages.append(kept / n)
+        accuracies.append(kept_right / kept if kept else nan)
+    return Expected(
+        coverage=_predict_share(
+            count=k, n=n, noise=FoldNoise.of_counts(k, n, n, coverages), level=level
+        ),
+        accuracy=_predict_share(
+            count=hits, n=k, noise=FoldNoise.of_counts(hits, k, n, accuracies), level=level
+        ),
+        kept=k,
+        n=n,
+    )
+
+
+class FoldNoise(NamedTuple):
+    """How much a share may vary: the squared influence of each unit, how often it is there, units
+    and samples, and the variance of the choice.
+    """
+
+    squares: Floats
+    times: Floats | None
+    units: int
+    samples: int
+    choice: float
+
+    @classmethod
+    def of_rows(cls, influence: Floats, units: Units, values: Sequence[float]) -> FoldNoise:
+        """That of single samples; `values` are those of the folds' thresholds."""
+        return cls(
+            squares=sum_by_unit(influence, units) ** 2,
+            times=None,
+            units=units.many,
+            samples=units.n,
+            choice=compute_fold_variance(np.array(values)),
+        )
+
+    @classmethod
+    def of_counts(cls, count: int, of: int, n: int, values: Sequence[float]) -> FoldNoise:
+        """That of a share `count` of `of` among n independent samples."""
+        value = count / of if of else 0.0
+        return cls(
+            squares=np.array([(1 - value) ** 2, value**2, 0.0]),
+            times=np.array([count, of - count, n - of], dtype=np.float64),
+            units=n,
+            samples=n,
+            choice=compute_fold_variance(np.array(values)),
+        )
 
 
 def compute_fold_variance(values: Floats) -> float:
@@ -138,24 +213,23 @@ def compute_fold_variance(values: Floats) -> float:
     return float(((known - known.mean()) ** 2).sum()) * (1 - 1 / len(known)) * wider
 
 
-def _predict_share(
-    *, count: float, n: float, influence: Floats, units: Units, choice: float, level: float
-) -> Share:
+def _predict_share(*, count: float, n: float, noise: FoldNoise, level: float) -> Share:
     """count / n with the limits of what another sample of the same size will show."""
     if n == 0:
         return Share(value=nan, low=0.0, high=1.0)
     value, half = count / n, (1 - level) / 2
-    squares = sum_by_unit(influence, units) ** 2
+    squares, times = noise.squares, noise.times
+    total = float(squares.sum()) if times is None else float(np.dot(times, squares))
     # Clusters widen the variance; it is never below that of independent samples.
-    own = max(float(squares.sum()), value * (1 - value) * n) / n**2
+    own = max(total, value * (1 - value) * n) / n**2
     wider = (
-        student_quantile(estimate_freedom(squares, units.many - 1), half)
+        student_quantile(estimate_freedom(squares, noise.units - 1, times), half)
         / student_quantile(inf, half)
     ) ** 2
     # Twice: these data are noisy, and the new sample will be.
-    variance = 2 * own * wider + choice
+    variance = 2 * own * wider + noise.choice
     # The binomial sample with this variance; its limits stay inside [0, 1].
-    size = n / 2 * units.many / units.n
+    size = n / 2 * noise.units / noise.samples
     if variance > 0:
         size = value * (1 - value) / variance
     low, high = compute_proportion_limits(value * size, size, half)
@@ -433,9 +507,17 @@ def plan(
     return _order_plan(out)
 
 
-def plan_counts(policy: Policy) -> PlanData:
-    """The plan of a policy that was chosen on counts: what to expect on new data needs single rows."""
-    return _order_plan(_describe_policy(policy))
+def plan_counts(
+    policy: Policy, choose: Callable[[Tally], Threshold | Guaranteed], t: Tally, level: float = 0.95
+) -> PlanData:
+    """The plan of a policy that was chosen on counts."""
+    out = _describe_policy(policy)
+    if t.zero_one and policy.threshold < inf:
+        kept = int(t.count[t.score >= policy.threshold].sum())
+        coverage = count_share(kept, int(t.n), level)
+        expected = expected_of_counts(t, choose, level=level)
+        out["expected"] = replace(expected, coverage=coverage, kept=kept)
+    return _order_plan(out)
 
 
 def _describe_policy(policy: Policy) -> dict[str, object]:

@@ -18,6 +18,7 @@ from howsure._core.checks import Floats, InputError
 from howsure._core.frozen import frozen
 from howsure._core.text import StagedJob
 from howsure._core.version import __version__
+from howsure.formats.count_tables import CountTable
 from howsure.predictions import Predictions
 from howsure.predictions.frames import is_frame
 from howsure.predictions.outcomes import Outcomes
@@ -61,16 +62,16 @@ FROM_ARRAYS = "hs.evaluate(probs=P, labels=y)"
 class GradedAnswers(InputError):
     """No report can be written of these predictions, because their answers are graded."""
 
-    preds: Predictions
+    answers: Predictions | CountTable
 
     @classmethod
-    def of(cls, preds: Predictions) -> GradedAnswers:
-        """The refusal of a report, with the predictions that it is about."""
+    def of(cls, answers: Predictions | CountTable) -> GradedAnswers:
+        """The refusal of a report, with the answers that it is about."""
         error = cls(
             "these answers are graded, and a report needs right or wrong; "
             "howsure evaluate without -o, --html and --calibrator prints the numbers that grades allow."
         )
-        error.preds = preds
+        error.answers = answers
         return error
 
 

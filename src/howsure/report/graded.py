@@ -9,10 +9,11 @@ from typing import NamedTuple, TypedDict
 
 from howsure._core.checks import InputError
 from howsure._core.version import __version__
+from howsure.formats.count_tables import MAX_REPEATED_ROWS, CountTable
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import CATALOGUE
-from howsure.report.measurement import Sureness, measure_items
+from howsure.report.measurement import Measurable, Sureness, TallyData, measure_items
 from howsure.report.render.sections import build_metrics_table
 from howsure.report.render.sentences import (
     explain_limits,
@@ -54,35 +55,43 @@ class GradedSamples(NamedTuple):
         return self.outcomes
 
 
-def measure_graded(preds: Predictions, level: float = 0.95, seed: int = 0) -> GradedData:
-    """The numbers that graded answers allow. What needs right or wrong is left out.
+def measure_graded(
+    answers: Predictions | CountTable, level: float = 0.95, seed: int = 0
+) -> GradedData:
+    """The numbers that graded answers allow. What needs right or wrong is left out. Counts of many
+    answers are not repeated; limits that need single answers are then null, with why.
 
     >>> preds = Predictions.from_confidence([0.9, 0.6, 0.4] * 20, loss=[0, 0.5, 1] * 20)
     >>> data = measure_graded(preds)
     >>> data["metrics"]["accuracy"]["value"], data["verdict"][0]
     (0.5, 'The mean grade of 60 answers is 0.50 (0.39–0.61).')
     """
-    worst = float(preds.loss.max())
+    samples: Measurable
+    if isinstance(answers, Predictions):
+        samples = GradedSamples(Outcomes.of(answers))
+    elif answers.n <= MAX_REPEATED_ROWS:
+        samples = GradedSamples(Outcomes.of(answers.repeat_rows()))
+    else:
+        samples = TallyData(answers.tally())
+    worst = float(answers.loss.max())
     if worst > 1:
         raise InputError(
             f"a loss is {worst:g}; numbers of graded answers need losses in [0, 1], which are 1 − grade."
         )
     needs = {"answers", "order"}
-    if preds.kind != "score":
+    if answers.kind != "score":
         needs.add("claim")
     items = [item for item in CATALOGUE if item.needs in needs]
-    measured = measure_items(
-        items, GradedSamples(Outcomes.of(preds)), preds.score_name, Sureness(level, seed).check()
-    )
+    measured = measure_items(items, samples, "score", Sureness(level, seed).check())
     metrics = {name: entry for name, entry in measured.items() if entry["value"] is not None}
     return {
         "howsure": __version__,
         "schema": SCHEMA,
         "graded": True,
-        "n": preds.n,
+        "n": answers.n,
         "level": level,
         "metrics": metrics,
-        "verdict": describe_graded(metrics, preds.n),
+        "verdict": describe_graded(metrics, answers.n),
     }
 
 

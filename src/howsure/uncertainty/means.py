@@ -193,13 +193,15 @@ def compute_group_design(influence: Floats, units: Units, half: float) -> float:
     return max(1.0, float(squares.sum()) / alone) * wider**2
 
 
-def estimate_freedom(squares: Floats, most: float) -> float:
+def estimate_freedom(squares: Floats, most: float, times: Floats | None = None) -> float:
     """Degrees of freedom of a sum of squares, by its fourth moments, at least 1 and at most `most`.
 
-    Units that decide everything count as few.
+    Units that decide everything count as few. `times` says how often each square is there.
     """
-    total = float(squares.sum())
-    rest = float((squares**2).sum()) - total**2 / len(squares)
+    if times is None:
+        times = np.ones(len(squares))
+    total = float(np.dot(times, squares))
+    rest = float(np.dot(times, squares**2)) - total**2 / float(times.sum())
     if rest <= 1e-12 * total**2:
         return max(1.0, most)
     return max(1.0, min(most, 2 * total**2 / rest))
