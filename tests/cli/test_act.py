@@ -237,12 +237,12 @@ def test_a_bad_label_does_not_make_predictions_bad(policy: Callable, val: Path) 
         "decide", "online.json", "new.jsonl", "--labels", "labels.jsonl", "--on-bad", "skip"
     )
     assert (ran.code, ran.out.count("\n")) == (0, 50)
-    assert "oops is not a decision with its label" in ran.err
+    assert "labels.jsonl, line 1 is not JSON" in ran.err
     assert "bad lines" not in ran.err
     (val / "labels.jsonl").write_text("oops\noops\n")
     stopped = policy("decide", "online.json", "new.jsonl", "--labels", "labels.jsonl")
     assert (stopped.code, stopped.out) == (2, "")
-    assert stopped.err.startswith("howsure: labels.jsonl: oops")
+    assert stopped.err.startswith("howsure: labels.jsonl, line 2 is not JSON")
 
 
 def test_a_named_pipe_is_decided_and_nothing_else_waits_for_one(

@@ -8,7 +8,13 @@ import pytest
 
 from howsure import InputError, Predictions, load, save
 from howsure.policies import OnlinePolicy, Policy
-from howsure.serving.feedback import Learner, compute_identity, learn_labels, make_tickets
+from howsure.serving.feedback import (
+    LabelFeed,
+    Learner,
+    compute_identity,
+    learn_labels,
+    make_tickets,
+)
 from howsure.serving.journal import decision_lines
 
 GRID = np.linspace(0, 1, 1001)
@@ -126,11 +132,11 @@ def test_a_file_of_labels_is_learnt_once(tmp_path: Path) -> None:
     path.write_text(
         lines[0][:-1] + ',"correct":0}\n' + lines[1][:20]
     )  # the second line is not complete yet
-    one = learn_labels(state, path)
+    one = learn_labels(state, LabelFeed(path))
     assert (one.labels, one.wrong) == (1, 1)
-    assert learn_labels(one, path) == one
+    assert learn_labels(one, LabelFeed(path)) == one
     path.write_text(lines[0][:-1] + ',"correct":0}\n' + lines[1][:-1] + ',"correct":1}\n')
-    assert learn_labels(one, path).labels == 2
+    assert learn_labels(one, LabelFeed(path)).labels == 2
 
 
 def test_a_learner_saves_at_the_end(tmp_path: Path) -> None:
@@ -141,9 +147,9 @@ def test_a_learner_saves_at_the_end(tmp_path: Path) -> None:
 
 
 def test_bad_labels_are_named(tmp_path: Path) -> None:
-    (tmp_path / "labels.jsonl").write_text('{"id": 1, "correct": 2}\n')
-    with pytest.raises(InputError, match=r'labels.jsonl: .* add "correct"'):
-        learn_labels(start(), tmp_path / "labels.jsonl")
+    (tmp_path / "labels.jsonl").write_text('{"line": 1, "decision": "accept", "correct": 2}\n')
+    with pytest.raises(InputError, match=r"labels.jsonl, line 1 says '2'"):
+        learn_labels(start(), LabelFeed(tmp_path / "labels.jsonl"))
 
 
 def test_decisions_of_a_fixed_policy_teach_nothing() -> None:

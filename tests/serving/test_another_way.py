@@ -11,6 +11,7 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, Predictions
+from howsure.formats.streams import StreamBatch
 from howsure.policies import Decisions, DriftMonitor, Policy, label_policy
 from howsure.serving.alarm_guard import AlarmGuard, AlarmInputs, load_state
 from howsure.serving.feedback import (
@@ -18,6 +19,7 @@ from howsure.serving.feedback import (
     FRESH_BET_LABELS,
     KEPT_FACTORS,
     GuaranteeMonitor,
+    LabelFeed,
     LabelledDecision,
 )
 from howsure.serving.journal import case_lines, cut_torn_line, decision_lines, read_decisions
@@ -130,7 +132,7 @@ def test_a_guard_tells_each_alarm_once_and_again_at_the_next_start(tmp_path: Pat
 def test_a_guard_learns_from_labels_and_saves(tmp_path: Path) -> None:
     _, promise = files(tmp_path)
     labels, told = tmp_path / "labels.jsonl", list[str]()
-    guard = AlarmGuard(AlarmInputs(guarantee=promise, labels=labels), tell=told.append)
+    guard = AlarmGuard(AlarmInputs(guarantee=promise, labels=LabelFeed(labels)), tell=told.append)
     labels.write_text(
         "".join(f'{{"line":{i},"decision":"accept","correct":0}}\n' for i in range(1, 41))
     )
@@ -162,9 +164,9 @@ def test_what_is_no_watch_and_no_promise_is_refused(tmp_path: Path) -> None:
         Predictions.from_confidence([0.9, 0.8]),
     )
     with pytest.raises(InputError, match="which burst"):
-        guard.see(POLICY.decide(preds), preds)
+        guard.see(POLICY.decide(preds), StreamBatch(preds, [1, 2], None))
     grouped = Predictions.from_confidence([0.9, 0.8, 0.7], group=["a", "a", "b"])
-    guard.see(POLICY.decide(grouped), grouped)
+    guard.see(POLICY.decide(grouped), StreamBatch(grouped, [1, 2, 3], None))
     assert guard.drift is not None
     assert guard.drift.state.seen == 2
 

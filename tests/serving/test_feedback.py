@@ -14,7 +14,7 @@ from howsure import InputError, Predictions, save
 from howsure.cli import main
 from howsure.policies import OnlinePolicy, Policy
 from howsure.serving import feedback, journal
-from howsure.serving.feedback import LabelError, Learner, ServingError, learn_labels
+from howsure.serving.feedback import LabelError, LabelFeed, Learner, ServingError, learn_labels
 from howsure.serving.journal import decision_lines
 from howsure.serving.stream import Serving, decide_stream
 
@@ -32,7 +32,7 @@ def decided(tmp_path: Path) -> tuple[OnlinePolicy, list[str]]:
 
 def told(state: OnlinePolicy, path: Path, on_bad: str = "stop") -> tuple[OnlinePolicy, list[str]]:
     said: list[str] = []
-    return learn_labels(state, path, on_bad=on_bad, report=said.append), said  # type: ignore[arg-type]
+    return learn_labels(state, LabelFeed(path, on_bad=on_bad, report=said.append)), said  # type: ignore[arg-type]
 
 
 def test_a_label_counts_once(decided: tuple, tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_a_bad_label_is_passed_over_or_ends_the_run(decided: tuple, tmp_path: Pa
     path.write_text(lines[0] + "oops\n" + lines[1])
     after, said = told(state, path, "skip")
     assert (after.labels, len(said)) == (2, 1)
-    assert "oops is not a decision with its label" in said[0]
-    with pytest.raises(LabelError, match="oops"):
+    assert "labels.jsonl, line 2 is not JSON" in said[0]
+    with pytest.raises(LabelError, match="line 2 is not JSON"):
         told(state, path)
 
 
@@ -115,7 +115,7 @@ def test_one_bad_label_is_not_the_fault_of_the_predictions(
         main([str(arg) for arg in (*call, "--on-bad", on_bad, "-o", tmp_path / "out.jsonl")])
     said = " ".join(capsys.readouterr().err.split())
     assert ended.value.code == code
-    assert "oops is not a decision with its label" in said
+    assert "labels.jsonl, line 1 is not JSON" in said
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == lines
 
 

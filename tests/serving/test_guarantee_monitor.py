@@ -8,7 +8,7 @@ import pytest
 import howsure as hs
 from howsure import InputError
 from howsure.serving import GuaranteeMonitor
-from howsure.serving.feedback import judge_labels
+from howsure.serving.feedback import LabelFeed, judge_labels
 
 
 def test_null_streams_stay_within_the_lifetime_rate():
@@ -84,33 +84,37 @@ def test_labels_come_in_any_order_once_and_of_this_policy(tmp_path):
         + line(5, 1, decision="defer")
         + line(6, 1, policy="other")
     )
-    p = judge_labels(GuaranteeMonitor.start(risk=0.1, policy="abc"), file, report=said.append)
+    p = judge_labels(
+        GuaranteeMonitor.start(risk=0.1, policy="abc"), LabelFeed(file, report=said.append)
+    )
     assert (p.labels, p.wrong) == (2, 1)
     assert said == ["came.jsonl: labels not counted: 1 of another policy, 1 repeated."]
     with file.open("a") as more:
         more.write(
             line(1, 1) + line(9, 1) + '{"line": 77'
         )  # one new, one repeated, one not finished
-    again = judge_labels(p, file)
+    again = judge_labels(p, LabelFeed(file))
     assert (again.labels, again.wrong) == (3, 1)
 
 
-@pytest.mark.parametrize("correct", [2, "yes", None, 0.5])
+@pytest.mark.parametrize("correct", [2, "perhaps", None, 0.5])
 def test_a_label_that_is_none_is_refused(tmp_path, correct):
     file = tmp_path / "came.jsonl"
     file.write_text(line(1, correct))
-    with pytest.raises(InputError, match="not a decision with its label"):
-        judge_labels(GuaranteeMonitor.start(risk=0.1), file)
-    assert judge_labels(GuaranteeMonitor.start(risk=0.1), file, on_bad="skip").labels == 0
+    with pytest.raises(InputError, match=r"line 1 (says .*|has no 'correct')"):
+        judge_labels(GuaranteeMonitor.start(risk=0.1), LabelFeed(file))
+    assert (
+        judge_labels(GuaranteeMonitor.start(risk=0.1), LabelFeed(file, on_bad="skip")).labels == 0
+    )
 
 
 def test_a_file_that_was_cut_is_refused(tmp_path):
     file = tmp_path / "came.jsonl"
     file.write_text(line(1, 1) + line(2, 1))
-    p = judge_labels(GuaranteeMonitor.start(risk=0.1), file)
+    p = judge_labels(GuaranteeMonitor.start(risk=0.1), LabelFeed(file))
     file.write_text(line(1, 1))
     with pytest.raises(InputError, match="cut or replaced"):
-        judge_labels(p, file)
+        judge_labels(p, LabelFeed(file))
 
 
 @pytest.mark.parametrize("risk", [0.0, 1.0, -1.0])

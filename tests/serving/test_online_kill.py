@@ -16,7 +16,7 @@ import pytest
 import howsure as hs
 from howsure.policies import OnlinePolicy, Policy
 from howsure.policies.policy import Decisions
-from howsure.serving.feedback import compute_identity, learn_labels, make_tickets
+from howsure.serving.feedback import LabelFeed, compute_identity, learn_labels, make_tickets
 from howsure.serving.journal import decision_lines
 
 COMMAND = [
@@ -87,7 +87,10 @@ def test_kill_9_and_go_on(tmp_path: Path) -> None:
     subprocess.run(
         COMMAND, cwd=tmp_path, input=lines(10), stdout=subprocess.DEVNULL, text=True, check=True
     )
-    end, once = hs.load(tmp_path / "online.json"), learn_labels(start, tmp_path / "labels.jsonl")
+    end, once = (
+        hs.load(tmp_path / "online.json"),
+        learn_labels(start, LabelFeed(tmp_path / "labels.jsonl")),
+    )
     assert end.read == once.read == len(text.encode())
     assert end.level == pytest.approx(once.level, abs=1e-12)
     assert end.labels == once.labels == 900

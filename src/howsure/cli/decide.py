@@ -25,12 +25,13 @@ from howsure.cli.common import (
 from howsure.cli.input_output import InputPath, OutputPath, StatePath
 
 if TYPE_CHECKING:
+    from howsure.formats.streams import StreamBatch
     from howsure.policies.online import OnlinePolicy
     from howsure.policies.policy import Decisions, Policy
     from howsure.predictions import Predictions
     from howsure.predictions.read_options import ReadOptions
     from howsure.serving.alarm_guard import AlarmGuard
-    from howsure.serving.feedback import Learner
+    from howsure.serving.feedback import LabelFeed, Learner
     from howsure.serving.journal import ByteSink
     from howsure.serving.stream import Decide, Served, Serving
 
@@ -50,6 +51,8 @@ class DecideCall:
     drift: str | None
     guarantee: str | None
     labels: str | None
+    join: str | None  # None: a label stands in the line of its decision
+    label_column: str | None
     burst: str | None
     alarms: str | None
     stop_on_alarm: bool
@@ -87,7 +90,14 @@ class DecideCall:
 @click.option(
     "--labels",
     type=InputPath(),
-    help='Decisions with "correct" added, for --guarantee or an online policy; may grow meanwhile.',
+    help="A file of labels, joined by ids, for --guarantee or an online policy; it may grow meanwhile.",
+)
+@click.option(
+    "--join",
+    default="id",
+    show_default=True,
+    metavar="COLUMN",
+    help="The column of ids by which --labels are joined, or OURS=THEIRS.",
 )
 @click.option(
     "--burst",
@@ -112,6 +122,7 @@ def command(
     drift: str | None,
     guarantee: str | None,
     labels: str | None,
+    join: str,
     burst: str | None,
     alarms: str | None,
     stop_on_alarm: bool,
@@ -136,8 +147,8 @@ def command(
       howsure decide policy.json new.jsonl -o decisions.jsonl --resume
       howsure decide tags_policy.json tags.csv --multilabel
       howsure decide cascade.json small.jsonl
-      howsure decide online.json - --labels labelled.jsonl --drift drift.json
-      howsure decide policy.json - --guarantee kept.json --labels came.jsonl --alarms alarms.jsonl --stop-on-alarm
+      howsure decide online.json - --labels came.csv --drift drift.json
+      howsure decide policy.json - --guarantee kept.json --labels came.csv --join case=id --stop-on-alarm
     """
     from howsure.policies.policy import Policy
     from howsure.serving.journal import hold_lock
@@ -151,6 +162,8 @@ def command(
         drift=drift,
         guarantee=guarantee,
         labels=labels,
+        join=join,
+        label_column=options.get_column("labels"),
         burst=burst,
         alarms=alarms,
         stop_on_alarm=stop_on_alarm,
@@ -198,13 +211,7 @@ def _serve(
     else:
         from howsure.serving.feedback import Learner
 
-        learner = Learner(
-            value,
-            as_path(call.labels),
-            lambda state: save(state, call.policy),
-            on_bad=call.on_bad,
-            report=note,
-        )
+        learner = Learner(value, make_feed(call, value.policy), lambda x: save(x, call.policy))
         decide = learner.decide
     told: list[str] = []
 
@@ -219,18 +226,25 @@ def _serve(
                     note(f"howsure: {change}; its guarantee is not about these answers.")
         return decide(preds)
 
-    guard = make_guard(call, stamp, alarm_file)
+    guard = make_guard(call, stamp, alarm_file, value if isinstance(value, Policy) else None)
+
+    def show(decisions: Decisions, batch: StreamBatch) -> None:
+        """Show what was delivered to all who follow it."""
+        for follower in (learner, guard):
+            if follower is not None:
+                follower.see(decisions, batch)
+
     serving = Serving(
         on_bad=call.on_bad,
         report=note,
         stamp=stamp,
         wanted=options,
         bursts=call.burst is not None,
+        see=show,
     )
     if guard is not None:
         output = None if call.out is None or call.piped else Path(call.out)
         guard.follow(output, resume=call.resume)
-        serving = replace(serving, see=guard.see)
         if call.stop_on_alarm:
             serving = replace(serving, halt=lambda: guard.raised)
     if learner is not None and call.resume and call.out is not None:
@@ -240,8 +254,9 @@ def _serve(
         if guard is not None:
             guard.learn()
         total = _decide_all(call, decide_and_tell, serving)
-        if guard is not None:
-            guard.learn()
+        for follower in (learner, guard):
+            if follower is not None:
+                follower.learn()
     except BaseException:  # Ctrl-C too: what was not written was not decided
         if learner is not None:
             learner.undo()
@@ -286,7 +301,7 @@ def check_call(call: DecideCall, policy: Policy | OnlinePolicy) -> None:
         raise InputError("--burst says which rows --drift takes; give --drift too.")
     if call.guarantee is not None and call.labels is None:
         raise InputError(
-            '--guarantee is judged by labels; give --labels, a file of decisions with "correct" added.'
+            "--guarantee is judged by labels; give --labels, a file with ids and labels."
         )
     if isinstance(policy, Policy):
         if call.labels is not None and call.guarantee is None:
@@ -343,9 +358,13 @@ def choose_options(
         if is_log(Path(call.file), options.format):
             unneeded.remove("correct")
     names = {part: columns for part, columns in names.items() if part not in unneeded}
-    names |= given.names
+    names |= {part: columns for part, columns in given.names.items() if part != "labels"}
     if call.burst is not None:
         names["group"] = call.burst
+    if call.labels is not None and call.join is not None:
+        ours = call.join.partition("=")[0].strip()
+        if ours != "id":
+            names.setdefault("ids", ours)
     # The split says which rows of that file were used, nothing about this one.
     options = replace(
         options,
@@ -385,7 +404,26 @@ def choose_options(
     return options
 
 
-def make_guard(call: DecideCall, stamp: str, alarm_file: IO[bytes]) -> AlarmGuard | None:
+def make_feed(call: DecideCall, policy: Policy, stamp: str = "") -> LabelFeed | None:
+    """The labels that come, where a file of them was named."""
+    if call.labels is None:
+        return None
+    from howsure.serving.feedback import LabelFeed
+
+    return LabelFeed(
+        Path(call.labels),
+        join=call.join,
+        column=call.label_column,
+        stamp=stamp,
+        class_names=policy.class_names,
+        on_bad=call.on_bad,
+        report=note,
+    )
+
+
+def make_guard(
+    call: DecideCall, stamp: str, alarm_file: IO[bytes], policy: Policy | None
+) -> AlarmGuard | None:
     if call.drift is None and call.guarantee is None:
         return None
     from howsure.serving.alarm_guard import AlarmGuard, AlarmInputs
@@ -393,7 +431,7 @@ def make_guard(call: DecideCall, stamp: str, alarm_file: IO[bytes]) -> AlarmGuar
     inputs = AlarmInputs(
         drift=as_path(call.drift),
         guarantee=as_path(call.guarantee),
-        labels=as_path(call.labels) if call.guarantee else None,
+        labels=make_feed(call, policy, stamp) if policy and call.guarantee else None,
         bursts=call.burst is not None,
         policy=stamp,
     )
@@ -401,7 +439,7 @@ def make_guard(call: DecideCall, stamp: str, alarm_file: IO[bytes]) -> AlarmGuar
     def write_line(text: str) -> None:
         alarm_file.write(f"{text}\n".encode())
 
-    return AlarmGuard(inputs, tell=note, write_line=write_line, report=note, on_bad=call.on_bad)
+    return AlarmGuard(inputs, tell=note, write_line=write_line)
 
 
 def _decide_all(call: DecideCall, decide: Decide, serving: Serving) -> Served:

@@ -129,6 +129,8 @@ def command(
         drift=drift,
         guarantee=guarantee,
         labels=labels,
+        join=None,
+        label_column=None,
         burst=None,
         alarms=alarms,
         stop_on_alarm=False,
@@ -198,8 +200,9 @@ def _serve(
             policy.decide,
             Path(call.out or ""),
             how,
-            guard=make_guard(call, stamp, alarm_file),
+            guard=make_guard(call, stamp, alarm_file, policy),
             labels=as_path(call.labels),
+            class_names=policy.class_names,
             remember=remember,
         )
 

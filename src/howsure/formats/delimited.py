@@ -66,6 +66,11 @@ class DelimitedTable:
         """So many lines that the cells of a run stay few; the header alone until it is known."""
         return max(1, CELLS_AT_A_TIME // len(self.header)) if self.header else 1
 
+    @property
+    def open_lines(self) -> int:
+        """Lines of a row whose quotes are open."""
+        return len(self._open_lines)
+
     def take_lines(self, lines: Sequence[NumberedLine]) -> Iterator[Contents | BadLine]:
         """Runs of rows, and the lines that are none."""
         if not self.header and not self._open_lines:

@@ -31,6 +31,7 @@ from howsure.formats.column_names import (
     plan_wanted,
 )
 from howsure.formats.contents import Cells, Contents, Report, refuse
+from howsure.predictions.class_labels import simplify_text
 from howsure.predictions.given_answers import name_numbers
 from howsure.predictions.input_shapes import ROW_SUM_TOLERANCE, Unanswered
 from howsure.predictions.predictions import describe_outside
@@ -527,9 +528,9 @@ def majority(samples: Sequence[str]) -> str:
     >>> majority(["Paris", "paris ", "Lyon"]), majority(["b", "a"])
     ('Paris', 'a')
     """
-    counts = Counter(map(_plain, samples))
+    counts = Counter(map(simplify_text, samples))
     best = min(counts, key=lambda answer: (-counts[answer], answer))
-    return min(s.strip() for s in samples if _plain(s) == best)
+    return min(s.strip() for s in samples if simplify_text(s) == best)
 
 
 def agreement(samples: Sequence[Sequence[str]], answers: Sequence[str]) -> Floats:
@@ -539,7 +540,7 @@ def agreement(samples: Sequence[Sequence[str]], answers: Sequence[str]) -> Float
     array([0.66666667, 0. ])
     """
     shares = [
-        sum(_plain(s) == _plain(a) for s in row) / len(row)
+        sum(simplify_text(s) == simplify_text(a) for s in row) / len(row)
         for row, a in zip(samples, answers, strict=True)
     ]
     return np.array(shares, dtype=np.float64)
@@ -555,8 +556,6 @@ def same_answer(prediction: Array, labels: Array) -> Bools:
     if prediction.dtype.kind in "biuf" and labels.dtype.kind in "biuf":
         return prediction == labels
     pairs = zip(prediction.tolist(), labels.tolist(), strict=True)
-    return np.array([_plain(str(a)) == _plain(str(b)) for a, b in pairs], dtype=np.bool_)
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
+    return np.array(
+        [simplify_text(str(a)) == simplify_text(str(b)) for a, b in pairs], dtype=np.bool_
+    )

@@ -98,6 +98,7 @@ class JsonLinesParser:
 
     rows = OBJECTS_AT_A_TIME
     columns = None  # every line names its own
+    open_lines = 0  # and is complete
 
     def __init__(self, path: Path, group_keys: Callable[[tuple[str, ...]], Hashable] | None = None):
         self.path = path
@@ -254,6 +255,11 @@ class LineParser(Protocol):
     @property
     def columns(self) -> Contents | None:
         """The columns without rows, where a header has named them."""
+        ...
+
+    @property
+    def open_lines(self) -> int:
+        """Lines of a row that is not complete yet."""
         ...
 
     def take_lines(self, lines: Sequence[NumberedLine]) -> Iterator[Contents | BadLine]:

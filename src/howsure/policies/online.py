@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -66,6 +67,8 @@ class OnlinePolicy:
     top: float = 1.0 - SUREST_SHARE  # level above which about a tenth of the recent scores lie
     read: int = 0  # bytes of a file of labels that were learnt from
     learnt: tuple[str, ...] = ()  # tickets of the decisions whose labels were learnt lately
+    waiting_decisions: tuple[dict[str, Any], ...] = ()  # those whose labels may come
+    early_labels: tuple[dict[str, Any], ...] = ()  # those that came before their decisions
 
     def __post_init__(self) -> None:
         checks.within(self.risk, 0, 1, "risk")

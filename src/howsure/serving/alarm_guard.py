@@ -19,10 +19,10 @@ from howsure._core import strict_json
 from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure._core.saving import load, save
+from howsure.formats.streams import StreamBatch
 from howsure.policies.drift_monitor import DriftMonitor
 from howsure.policies.policy import Decisions
-from howsure.predictions import Predictions
-from howsure.serving.feedback import GuaranteeMonitor, OnBad, Report, judge_labels
+from howsure.serving.feedback import GuaranteeMonitor, LabelFeed, Report, judge_labels
 from howsure.serving.journal import DecisionRecord, StateFile, count_lines, read_decisions
 from howsure.serving.stream import find_bursts
 
@@ -49,7 +49,8 @@ def load_state(path: str | Path) -> AlarmState:
 
 @frozen
 class AlarmInputs:
-    """What a guard follows: the files of its two states, the labels, and whether rows have bursts.
+    """What a guard follows: the files of its two states, the labels that come, and whether rows
+    have bursts.
 
     `policy` is the start of the digest of the policy that decides; states made for another one are
     refused.
@@ -57,7 +58,7 @@ class AlarmInputs:
 
     drift: Path | None = None
     guarantee: Path | None = None
-    labels: Path | None = None
+    labels: LabelFeed | None = None
     bursts: bool = False
     policy: str = ""
 
@@ -67,7 +68,7 @@ class AlarmGuard:
     alarm, and are saved as they go.
 
     `tell` gets each alarm in words and `write_line` as a line of JSON, also those that were raised
-    before this run began; `report` hears about labels that do not count. A drift monitor knows how
+    before this run began. A drift monitor knows how
     many lines of the `output` it has seen: where a run is resumed (`follow`) it looks first at those
     that a kill kept from it, so that it ends as in an undisturbed run.
     """
@@ -78,12 +79,9 @@ class AlarmGuard:
         *,
         tell: Report = lambda _: None,
         write_line: Callable[[str], None] = lambda _: None,
-        report: Report = lambda _: None,
-        on_bad: OnBad = "stop",
     ):
         self.inputs = inputs
-        self.on_bad: OnBad = on_bad
-        self.tell, self.write_line, self.report = tell, write_line, report
+        self.tell, self.write_line = tell, write_line
         self.output: Path | None = None  # a file that can be resumed
         self.drift: StateFile[DriftMonitor] | None = None
         self.guarantee: StateFile[GuaranteeMonitor] | None = None
@@ -97,6 +95,8 @@ class AlarmGuard:
             if not isinstance(guarantee, GuaranteeMonitor):
                 raise _refuse_kind(inputs.guarantee, "a guarantee monitor")
             self.guarantee = StateFile(guarantee, partial(save, path=inputs.guarantee))
+            if inputs.labels is not None:
+                inputs.labels.restore(guarantee)
         for file in self.files:
             self._announce(file.state, known={}, again=True)
 
@@ -123,6 +123,8 @@ class AlarmGuard:
     def follow(self, output: Path | None, *, resume: bool) -> None:
         """Begin with an output, or catch up with the lines of one that is resumed."""
         lines = count_lines(output)
+        if self.inputs.labels is not None and output is not None and lines and resume:
+            self.inputs.labels.recall_output(output)
         if self.drift is None or (lines and not resume):  # such an output is refused
             return
         self.output = output
@@ -132,7 +134,7 @@ class AlarmGuard:
             # Another output than last time: nothing of it was seen, and nothing is caught up.
             if (state.output, state.written) != (name, lines):
                 self.drift.state = replace(state, output=name, written=lines)
-                self.close()
+                self.save()
             return
         unseen = islice(read_decisions(output), state.written, lines)
         while records := list(islice(unseen, CATCH_UP_ROWS)):
@@ -140,16 +142,18 @@ class AlarmGuard:
             if self.inputs.bursts:
                 bursts = recall_bursts(records)
             self._show(recall_decisions(records), bursts)
-        self.close()
+        self.save()
 
-    def see(self, decisions: Decisions, preds: Predictions) -> None:
+    def see(self, decisions: Decisions, batch: StreamBatch) -> None:
         """Look at decisions that were written, and at labels that have come."""
         raised_before = self.raised
-        self._show(decisions, find_bursts(preds) if self.inputs.bursts else None)
+        self._show(decisions, find_bursts(batch.preds) if self.inputs.bursts else None)
+        if self.inputs.labels is not None:
+            self.inputs.labels.see(decisions, batch)
         self.learn()
         # An alarm is saved at once, so that a kill does not silence it.
         if any(file.due for file in self.files) or self.raised != raised_before:
-            self.close()
+            self.save()
 
     def _show(self, decisions: Decisions, bursts: Sequence[str] | None) -> None:
         """Show decisions to the drift monitor."""
@@ -167,7 +171,7 @@ class AlarmGuard:
         if self.guarantee is None or self.inputs.labels is None:
             return
         before = self.guarantee.state
-        after = judge_labels(before, self.inputs.labels, on_bad=self.on_bad, report=self.report)
+        after = judge_labels(before, self.inputs.labels)
         self.guarantee.state = after
         self._announce(after, known=before.alarms)
 
@@ -199,11 +203,20 @@ class AlarmGuard:
             self.write_line(strict_json.dump_line(line))
 
     def close(self) -> None:
+        """Save the states, and report which labels wait."""
+        self.save()
+        if self.inputs.labels is not None:
+            self.inputs.labels.close()
+
+    def save(self) -> None:
         """Save the states, which know no line of the output that is not on disk."""
         # The output goes to disk before the state that has seen it.
         if self.output is not None and self.output.is_file():
             with self.output.open("ab") as file:
                 os.fsync(file.fileno())
+        if self.guarantee is not None and self.inputs.labels is not None:
+            waiting = self.inputs.labels.dump()
+            self.guarantee.state = replace(self.guarantee.state, **waiting)
         for state_file in self.files:
             state_file.save()
 

@@ -1,5 +1,5 @@
-"""Labels that come back: lines of earlier decisions with `correct` added, read as far as they are
-complete. An online policy learns from them (`Learner`), and a `GuaranteeMonitor` judges by them
+"""Labels that come back, in a file that may grow: joined to their decisions by ids, or lines of
+decisions with `correct` added. An online policy learns from them (`Learner`), and a `GuaranteeMonitor` judges by them
 whether a promised risk is still kept: at any time, in any order, late or never.
 
 Every decision of an online policy carries a ticket, its number and a digest of what was decided. A
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import log
 from pathlib import Path
@@ -25,16 +25,21 @@ from howsure._core.checks import Floats, InputError
 from howsure._core.frozen import frozen
 from howsure._core.text import is_count
 from howsure.bounds import check_proportion
+from howsure.formats.cells import TRUTH_WORDS
 from howsure.formats.contents import as_record
+from howsure.formats.json_lines import BadLine
+from howsure.formats.label_files import DECISION_COLUMNS, LabelReader, LabelRow
+from howsure.formats.streams import StreamBatch
 from howsure.policies.online import OnlinePolicy
 from howsure.policies.policy import Decisions
 from howsure.predictions import Predictions
-from howsure.serving.journal import ServingError, StateFile
+from howsure.predictions.class_labels import is_right
+from howsure.serving.journal import ServingError, StateFile, decision_lines
 
 Report: TypeAlias = Callable[[str], None]
 OnBad: TypeAlias = Literal["stop", "skip"]
 LATE_DECISIONS = 1 << 16  # a label for a decision further back than this is late
-LABEL_BLOCK = 1 << 24  # bytes of labels that are looked at together
+WAITING_ROWS = 1 << 14  # decisions that wait for a label, and labels that wait for a decision
 # How many times the promised risk each gambler against it believes in.
 BROKEN_FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 KEPT_FACTORS = (0.0, 0.25, 0.5, 0.75)  # the same of those who believe that it is kept
@@ -65,76 +70,194 @@ class LabelledDecision:
         return find_number(self.ticket)
 
 
-def parse_label(row: dict[str, Any], *, online: bool) -> LabelledDecision:
-    """A line of decisions with `correct` added; an online policy needs score and audit too."""
-    correct = row["correct"]
-    if correct not in (0, 1):
-        raise ValueError(correct)
-    policy = row.get("policy", "")
-    name, number = row.get("id"), None
-    if online:
-        score, audit = row["score"], bool(row["audit"])
-    else:
-        score, audit = row.get("score"), False
-        if name is None:
-            number = row["line"]
+def parse_label(row: Mapping[str, Any]) -> LabelledDecision:
+    """A line of decisions with `correct` added."""
+    correct = parse_zero_one(row["correct"])
+    if correct is None:
+        raise ValueError(row["correct"])
+    policy = row.get("policy") or ""
+    name, number, score = row.get("id"), None, row.get("score")
+    if name is None:
+        number = str(row["line"])
+    key = strict_json.dump_line([None if name is None else str(name), number, policy])
     return LabelledDecision(
         accept=row["decision"] == "accept",
-        correct=bool(correct),
-        audit=audit,
-        score=float("nan") if score is None else float(score),
-        ticket=str(row.get("ticket", "")),
+        correct=correct,
+        audit=bool(parse_zero_one(row.get("audit"))),
+        score=float("nan") if score in (None, "") else float(score),
+        ticket=str(row.get("ticket") or ""),
         policy=str(policy),
-        key=hashlib.sha256(strict_json.dump_line([name, number, policy]).encode()).hexdigest()[:16],
+        key=hashlib.sha256(key.encode()).hexdigest()[:16],
     )
 
 
-def read_labels(
-    data: bytes, path: Path, *, online: bool, on_bad: OnBad, report: Report
-) -> Iterator[LabelledDecision]:
-    """The labels in some lines. A line that is none raises, or is reported and left out."""
-    for line in data.splitlines():
-        if not line.strip():
-            continue
+def parse_zero_one(value: object) -> bool | None:
+    """True and false in the words of files; None where it is neither."""
+    number = TRUTH_WORDS.get(str(value).strip().lower())
+    return None if number is None else number == 1
+
+
+def judge_answer(
+    decision: Mapping[str, Any],
+    label: LabelRow,
+    k: int | None = None,
+    names: tuple[str, ...] | None = None,
+) -> bool:
+    """Whether the answer of a decision was right; `k` classes have these names, where it is known."""
+    if label.part == "labels":
+        if decision["prediction"] is None:
+            got = "has a label for a decision without an answer"
+            raise InputError(label.where, got=got, hint='give "correct" (0 or 1) instead')
         try:
-            yield parse_label(as_record(strict_json.loads(line)) or {}, online=online)
-        except (ValueError, KeyError, TypeError, RecursionError):
-            text = line[:80].decode("utf-8", "replace")
-            error = LabelError(
-                f"{path.name}: {text}",
-                got="is not a decision with its label",
-                hint='add "correct": 0 or 1 to the lines of decide',
+            return is_right(decision["prediction"], label.text, k, names)
+        except InputError as e:
+            raise e.at(label.where) from None
+    correct = parse_zero_one(label.text)
+    if correct is None:
+        raise InputError(
+            label.where, got=f"says {label.text[:60]!r}", need="1 (right) or 0 (wrong) is needed"
+        )
+    return correct
+
+
+class LabelFeed:
+    """Labels that come back, each joined to its decision.
+
+    A line of `howsure decide` with `correct` or a label added holds its own decision. Any other
+    label is joined by its id to the decisions that were delivered (`see`), whichever comes first:
+    the last 16,384 decisions and as many labels without a decision are remembered, and stored with
+    the state that follows them (`dump`, `restore`). Without `join` no decision is remembered.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        join: str | None = "id",
+        column: str | None = None,
+        stamp: str = "",
+        class_names: tuple[str, ...] | None = None,
+        on_bad: OnBad = "stop",
+        report: Report = lambda _: None,
+    ):
+        self.reader = LabelReader(path, join or "id", column)
+        self._joins = join is not None
+        self.path, self.stamp, self.report = path, stamp, report
+        self.on_bad: OnBad = on_bad
+        self.class_names, self.k = class_names, None if class_names is None else len(class_names)
+        self._decided: dict[str, dict[str, Any]] = {}
+        self._early: dict[str, LabelRow] = {}
+        self._met: list[tuple[dict[str, Any], LabelRow]] = []  # early labels that now are of use
+        self._forgotten_decisions = 0
+        self._forgotten_labels = 0
+
+    def see(self, decisions: Decisions, batch: StreamBatch) -> None:
+        """Remember decisions that were delivered."""
+        if self.k is None:
+            self.class_names, self.k = decisions.class_names, batch.preds.k
+        if batch.ids is None or not self._joins:
+            return
+        lines = decision_lines(decisions, batch.lines, batch.ids, self.stamp)
+        for line in lines.splitlines():
+            self.recall(as_record(strict_json.loads(line)) or {})
+
+    def recall(self, row: dict[str, Any]) -> None:
+        """Remember a line of decisions."""
+        name = row.get("id")
+        if name is None:
+            return
+        name = str(name).strip()
+        decision = {key: row[key] for key in DECISION_COLUMNS if key in row and key != "line"}
+        self._decided.pop(name, None)  # the last decision about an id is the one that counts
+        self._decided[name] = {"id": name, **decision}
+        if name in self._early:
+            self._met.append((self._decided[name], self._early.pop(name)))
+        if len(self._decided) > WAITING_ROWS:
+            del self._decided[next(iter(self._decided))]
+            self._forgotten_decisions += 1
+
+    def recall_output(self, output: Path) -> None:
+        """Remember the decisions of an earlier run."""
+        if not self._joins:
+            return
+        with output.open("rb") as lines:
+            for line in lines:
+                if line.endswith(b"\n"):
+                    self.recall(as_record(strict_json.loads(line)) or {})
+
+    def read_new(self, read: int) -> tuple[list[LabelledDecision], int] | None:
+        """The labels that came since `read` bytes were read, and how many bytes are read then; None
+        where there are none. What is no label raises, or is reported and left out.
+        """
+        try:
+            found = self.reader.read_new(read)
+        except InputError as e:
+            raise LabelError(str(e)) from None
+        if found is None and not self._met:
+            return None
+        rows, read = found or ([], read)
+        pairs, self._met = self._met, []
+        labelled: list[LabelledDecision] = []
+        for row in rows:
+            if isinstance(row, BadLine):
+                self._refuse(row.error)
+            elif row.decision:
+                pairs.append(({**row.decision, "id": row.id or None}, row))
+            elif row.id in self._decided:
+                pairs.append((self._decided[row.id], row))
+            else:
+                self._early[row.id] = row
+        for decision, row in pairs:
+            try:
+                correct = judge_answer(decision, row, self.k, self.class_names)
+                labelled.append(parse_label({**decision, "correct": correct}))
+            except InputError as e:
+                self._refuse(e)
+            except (ValueError, KeyError, TypeError):
+                got = "is not a decision with its label"
+                hint = 'add "correct": 0 or 1 to the lines of decide'
+                self._refuse(InputError(row.where, got=got, hint=hint))
+        while len(self._early) > WAITING_ROWS:
+            del self._early[next(iter(self._early))]
+            self._forgotten_labels += 1
+        return labelled, read
+
+    def _refuse(self, error: InputError) -> None:
+        if self.on_bad == "stop":
+            raise LabelError(str(error))
+        self.report(str(error))
+
+    def close(self) -> None:
+        """Report what waits, and what was forgotten."""
+        name = self.path.name
+        if self._early:
+            self.report(f"{name}: labels still without a decision: {len(self._early):,}.")
+        if self._forgotten_labels:
+            self.report(
+                f"{name}: labels forgotten because no decision came with their id: "
+                f"{self._forgotten_labels:,} (the last {WAITING_ROWS:,} are remembered)."
             )
-            if on_bad == "stop":
-                raise error from None
-            report(str(error))
+        if self._forgotten_decisions:
+            self.report(
+                f"{name}: decisions forgotten before a label came: {self._forgotten_decisions:,} "
+                f"(the last {WAITING_ROWS:,} are remembered); their labels count as lines of "
+                'decisions with "correct" added.'
+            )
 
+    def dump(self) -> dict[str, tuple[dict[str, Any], ...]]:
+        """What waits, as the fields of a state."""
+        early: list[dict[str, Any]] = []
+        for row in (*(row for _, row in self._met), *self._early.values()):
+            early.append({"id": row.id, "part": row.part, "text": row.text})
+        return {"waiting_decisions": tuple(self._decided.values()), "early_labels": tuple(early)}
 
-def read_new_lines(read: int, path: Path) -> bytes | None:
-    """Complete lines beyond the first `read` bytes; None where there are none."""
-    if not path.exists():
-        return None
-    if not path.is_file():
-        raise LabelError(
-            str(path), got="is not a file", hint="labels are read from a file that may grow"
-        )
-    # A file that shrank is another file: what was read of it before is gone.
-    size = path.stat().st_size
-    if size < read:
-        got = f"has {size:,} bytes, and {read:,} were read before, so it was cut or replaced"
-        raise LabelError(path.name, got=got, hint="append to the file, or begin with a new policy")
-    with path.open("rb") as file:
-        file.seek(read)
-        data = file.read(LABEL_BLOCK)
-    # The last line may still be growing.
-    whole = data[: data.rfind(b"\n") + 1]
-    if not whole and len(data) == LABEL_BLOCK:
-        raise LabelError(
-            path.name,
-            got=f"has a line of more than {LABEL_BLOCK:,} bytes",
-            hint="is this a text file?",
-        )
-    return whole or None
+    def restore(self, state: OnlinePolicy | GuaranteeMonitor) -> None:
+        """Remember what waited when the state was saved."""
+        where = self.path.name
+        for label in state.early_labels:
+            self._early[label["id"]] = LabelRow(**label, where=where, decision={})
+        for decision in state.waiting_decisions:
+            self.recall(decision)
 
 
 # Online policies.
@@ -148,24 +271,18 @@ class Learner:
     a crash no label counts twice and none is lost. `save` must write whole or not at all, as
     `howsure.save` does. What is saved knows no decision that may not have been delivered; those
     that were delivered after it was saved are taken from the output (`resume`), so going on gives
-    the decisions of an undisturbed run. A line that is no label ends the run, or is passed to
-    `report` and left out where `on_bad` is "skip".
+    the decisions of an undisturbed run.
     """
 
     def __init__(
-        self,
-        state: OnlinePolicy,
-        labels: Path | None,
-        save: Callable[[OnlinePolicy], None],
-        *,
-        on_bad: OnBad = "stop",
-        report: Report = lambda _: None,
+        self, state: OnlinePolicy, labels: LabelFeed | None, save: Callable[[OnlinePolicy], None]
     ):
         self._file = StateFile(state, save)
         self._identity = compute_identity(state)
         self._undelivered = state  # the state before the decisions made last
-        self.labels, self.report = labels, report
-        self.on_bad: OnBad = on_bad
+        self.labels = labels
+        if labels is not None:
+            labels.restore(state)
 
     @property
     def state(self) -> OnlinePolicy:
@@ -174,10 +291,10 @@ class Learner:
 
     def decide(self, preds: Predictions) -> Decisions:
         """Learn what is new, decide, and save now and then."""
-        self._learn()
+        self.learn()
         if self._file.due:
             try:
-                self.close()
+                self.save()
             except InputError as e:
                 raise ServingError(str(e)) from None
         # What is saved must not know decisions that may not have been delivered; saving comes first.
@@ -185,11 +302,15 @@ class Learner:
         self._file.state, decisions = before.decide(preds)
         return replace(decisions, ticket=make_tickets(decisions, before.seen, self._identity))
 
-    def _learn(self) -> None:
+    def see(self, decisions: Decisions, batch: StreamBatch) -> None:
+        """Remember decisions that were delivered: their labels may come."""
         if self.labels is not None:
-            self._file.state = learn_labels(
-                self.state, self.labels, on_bad=self.on_bad, report=self.report
-            )
+            self.labels.see(decisions, batch)
+
+    def learn(self) -> None:
+        """Look at labels that have come."""
+        if self.labels is not None:
+            self._file.state = learn_labels(self.state, self.labels)
 
     def undo(self) -> None:
         """The decisions made last were not delivered, or not all of them."""
@@ -201,7 +322,9 @@ class Learner:
         """
         if not output.is_file():
             return
-        self._learn()
+        self.learn()
+        if self.labels is not None:
+            self.labels.recall_output(output)
         delivered: list[LabelledDecision] = []
         with output.open("rb") as lines:
             for line in lines:
@@ -214,9 +337,17 @@ class Learner:
         if delivered:
             self._file.state = self.state.count(as_decisions(delivered))
 
-    def close(self) -> None:
+    def save(self) -> None:
         """Save the state."""
+        if self.labels is not None:
+            self._file.state = replace(self.state, **self.labels.dump())
         self._file.save()
+
+    def close(self) -> None:
+        """Save the state, and report what waits for its decision or its label."""
+        self.save()
+        if self.labels is not None:
+            self.labels.close()
 
 
 def compute_identity(state: OnlinePolicy) -> bytes:
@@ -252,22 +383,15 @@ def find_number(ticket: str) -> int:
     return int(number) if is_count(number) else -1
 
 
-def learn_labels(
-    state: OnlinePolicy,
-    path: Path,
-    *,
-    on_bad: OnBad = "stop",
-    report: Report = lambda _: None,
-) -> OnlinePolicy:
-    """The state after the complete lines that the file has beyond what was read before."""
+def learn_labels(state: OnlinePolicy, feed: LabelFeed) -> OnlinePolicy:
+    """The state after the labels that have come since."""
     identity = compute_identity(state)
-    while (data := read_new_lines(state.read, path)) is not None:
+    while (found := feed.read_new(state.read)) is not None:
+        labels, read = found
         known = set(state.learnt)
         newest = max([state.seen, *map(find_number, state.learnt)])
         fresh: list[LabelledDecision] = []
         refused: Counter[str] = Counter()
-        # All lines are parsed before the first is learnt: a bad one must not leave half a block.
-        labels = list(read_labels(data, path, online=True, on_bad=on_bad, report=report))
         for label in labels:
             if label.ticket in known:
                 refused["repeated"] += 1
@@ -280,12 +404,12 @@ def learn_labels(
                 fresh.append(label)
         if refused:
             counts = ", ".join(f"{n:,} {why}" for why, n in sorted(refused.items()))
-            report(f"{path.name}: {counts} labels were not learnt.")
+            feed.report(f"{feed.path.name}: {counts} labels were not learnt.")
         if fresh:
             state = state.learn(as_decisions(fresh), [label.correct for label in fresh])
             tickets = keep_recent((*state.learnt, *(label.ticket for label in fresh)))
             state = replace(state, learnt=tickets)
-        state = replace(state, read=state.read + len(data))
+        state = replace(state, read=read)
     return state
 
 
@@ -361,6 +485,8 @@ class GuaranteeMonitor:
     read: int = 0  # bytes of the file of labels
     seen: tuple[str, ...] = ()  # the labels that were counted lately
     resets: tuple[str, ...] = ()  # reasons
+    waiting_decisions: tuple[dict[str, Any], ...] = ()  # those whose labels may come
+    early_labels: tuple[dict[str, Any], ...] = ()  # those that came before their decisions
 
     def __post_init__(self) -> None:
         check_proportion(self.risk, "risk")
@@ -441,28 +567,27 @@ class GuaranteeMonitor:
         begun = GuaranteeMonitor.start(
             risk=self.risk, false_alarms=self.false_alarms, policy=self.policy
         )
-        return replace(begun, read=self.read, seen=self.seen, resets=(*self.resets, reason))
+        return replace(
+            begun,
+            read=self.read,
+            seen=self.seen,
+            resets=(*self.resets, reason),
+            waiting_decisions=self.waiting_decisions,
+            early_labels=self.early_labels,
+        )
 
 
-def judge_labels(
-    state: GuaranteeMonitor,
-    path: Path,
-    *,
-    on_bad: OnBad = "stop",
-    report: Report = lambda _: None,
-) -> GuaranteeMonitor:
-    """The monitor after the complete lines that a growing file of labels has beyond what was read
-    before.
-
-    A line is a line of `howsure decide` with "correct" added. Only accepted cases count, each once,
-    and only those of the monitor's own policy; others are reported.
+def judge_labels(state: GuaranteeMonitor, feed: LabelFeed) -> GuaranteeMonitor:
+    """The monitor after the labels that have come since. Only accepted cases count, each once, and
+    only those of the monitor's own policy; others are reported.
     """
-    while (data := read_new_lines(state.read, path)) is not None:
+    while (found := feed.read_new(state.read)) is not None:
+        labels, read = found
         known = set(state.seen)
         right: list[bool] = []
         fresh: list[str] = []
         refused: Counter[str] = Counter()
-        for label in read_labels(data, path, online=False, on_bad=on_bad, report=report):
+        for label in labels:
             if not label.accept:
                 continue
             if state.policy and label.policy != state.policy:
@@ -475,9 +600,9 @@ def judge_labels(
                 right.append(label.correct)
         if refused:
             counts = ", ".join(f"{n:,} {why}" for why, n in sorted(refused.items()))
-            report(f"{path.name}: labels not counted: {counts}.")
+            feed.report(f"{feed.path.name}: labels not counted: {counts}.")
         if right:
             state = state.see(np.array(right))
         seen = (*state.seen, *fresh)[-REMEMBERED_LABELS:]
-        state = replace(state, read=state.read + len(data), seen=seen)
+        state = replace(state, read=read, seen=seen)
     return state

@@ -24,10 +24,11 @@ from howsure._core.strict_json import Plain
 from howsure._core.text import make_printable
 from howsure.formats.contents import as_record
 from howsure.formats.json_lines import BadLine
+from howsure.formats.label_files import find_label_columns, make_label_row
 from howsure.formats.streams import StreamBatch, read_batches
 from howsure.policies.policy import Decisions
 from howsure.serving.alarm_guard import AlarmGuard
-from howsure.serving.feedback import parse_label
+from howsure.serving.feedback import judge_answer, parse_label
 from howsure.serving.journal import (
     case_lines,
     cut_torn_line,
@@ -121,9 +122,11 @@ class DecisionService:
         *,
         guard: AlarmGuard | None = None,
         labels: Path | None = None,
+        class_names: tuple[str, ...] | None = None,
         remember: int = 250_000,
     ):
         self.decide, self.how, self.guard, self.remember = decide, how, guard, remember
+        self.class_names = class_names
         self.path, self.labels = journal, labels
         self.known: dict[bytes, int] = {}  # where the line of an id begins; oldest first
         self.lines = 0  # the number of the last line
@@ -309,7 +312,7 @@ class DecisionService:
             if self.guard is None:
                 continue
             try:
-                self.guard.see(part.decisions, part.batch.preds)
+                self.guard.see(part.decisions, part.batch)
             except (InputError, OSError) as e:
                 # The decisions stand; a monitor catches up with the journal at the next start.
                 self.how.tell(str(e))
@@ -331,8 +334,8 @@ class DecisionService:
     def take_labels(self, body: bytes) -> Answer:
         """Add labels to their file, and what the guarantee monitor makes of them.
 
-        A label is `{"id": …, "correct": 0 or 1}` with an id that the service remembers, or a line of
-        decisions with `correct` added.
+        A label is `{"id": …, "correct": 0 or 1}` or `{"id": …, "label": …}` with an id that the
+        service remembers, or a line of decisions with either added.
         """
         if self.labels is None or self.guard is None or self.guard.guarantee is None:
             return Answer.refuse(
@@ -355,14 +358,19 @@ class DecisionService:
         """The line of decisions that a label is of, with the label."""
         given = as_record(row) or {}
         key = _digest_id(given.get("id"))
+        decision = given
         if key is not None and key in self.known:
-            first = as_record(strict_json.loads(self._read_line(self.known[key]))) or {}
-            given = {**first, "correct": given.get("correct")}
+            decision = as_record(strict_json.loads(self._read_line(self.known[key]))) or {}
+        where = f"label {number}"
         with suppress(ValueError, KeyError, TypeError):
-            if parse_label(given, online=False).policy == self.how.stamp:
-                return strict_json.dump_line(given) + "\n"
+            found = find_label_columns(Path(where), list(given), "id")
+            label = make_label_row(given, found, where)
+            correct = int(judge_answer(decision, label, names=self.class_names))
+            line = {**decision, "correct": correct}
+            if parse_label(line).policy == self.how.stamp:
+                return strict_json.dump_line(line) + "\n"
         raise InputError(
-            f"label {number}",
+            where,
             got="is not the label of a decision that is remembered here",
             hint='send {"id": …, "correct": 0 or 1}, or a line of decisions with "correct" added',
         )

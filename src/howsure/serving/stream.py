@@ -74,7 +74,7 @@ class Serving:
     on_bad: Literal["stop", "skip"] = "stop"
     report: Callable[[str], None] | None = None
     stamp: str = ""
-    see: Callable[[Decisions, Predictions], None] | None = None
+    see: Callable[[Decisions, StreamBatch], None] | None = None
     wanted: ReadOptions = WITHOUT_LABELS
     halt: Callable[[], bool] | None = None
     bursts: bool = False
@@ -261,7 +261,7 @@ def _decide_batch(
         delivered = lines[: e.delivered].count(b"\n") * batch.each
         raise UndeliveredError(_add_decisions(total, decisions[:delivered])) from None
     if how.see is not None:
-        how.see(decisions, batch.preds)
+        how.see(decisions, batch)
     return _add_decisions(total, decisions)
 
 
