@@ -11,6 +11,7 @@ import pytest
 import howsure as hs
 from howsure.cli import main
 from howsure.policies import OnlinePolicy, Policy
+from howsure.predictions.given_answers import is_right
 from howsure.serving import GuaranteeMonitor, feedback
 
 NAMES = ("cat", "dog")
@@ -184,3 +185,25 @@ def test_a_cell_that_is_not_complete_yet_waits(run: Callable[..., Any]) -> None:
         file.write('two",cat\nc3,x\n')
     code, err = run("policy.json", "new.csv", "-o", "o2.jsonl", *options)
     assert (code, "gold.csv, line 6: 2 cells for 3 columns" in err) == (2, True), err
+
+
+@pytest.mark.parametrize(
+    ("answer", "label", "names", "right"),
+    [
+        ("dog", "dog", NAMES, True),
+        ("dog", "1", NAMES, True),
+        (1, "0", None, False),
+        (1, "1.0", None, True),
+        (1, "true", None, True),
+        ("yes", "1", ("yes", "no"), True),
+        ("no", "0", ("yes", "no"), True),
+        ("3", "3", ("1", "2", "3"), True),
+        ("1", "0", ("1", "0"), False),
+        ("New York", "new  york", None, True),
+    ],
+)
+def test_labels_and_answers_are_compared_as_files_are_read(
+    answer: int | str, label: str, names: tuple[str, ...] | None, right: bool
+) -> None:
+    k = 2 if names is None and isinstance(answer, int) else None
+    assert is_right(answer, label, k, names) is right

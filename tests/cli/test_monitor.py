@@ -69,6 +69,26 @@ def test_labels_are_joined_by_id(files):
     assert found["months"][0]["labelled"]["held"]
 
 
+def test_right_and_wrong_are_no_classes(files):
+    """A file that says which answers were right was read as classes 1 and 0."""
+    come = files["may"].with_suffix(".labels.csv")
+    labels = [line.split(",") for line in come.read_text().splitlines()[1:]]
+    rows = [line.split(",") for line in files["may"].read_text().splitlines()[1:]]
+    right = [
+        int((float(row[2]) > 0.5) == (y == "1")) for row, (_, y) in zip(rows, labels, strict=True)
+    ]
+    judged = come.with_name("judged.csv")
+    judged.write_text(
+        "id,correct\n" + "".join(f"{i},{x}\n" for (i, _), x in zip(labels, right, strict=True))
+    )
+    accuracy = []
+    for path in (come, judged):
+        ran = howsure("monitor", files["past"], files["may"], "--labels", path, "--json")
+        accuracy.append(json.loads(ran.stdout)["months"][0]["labelled"]["accuracy"])
+    assert accuracy[0] == accuracy[1]
+    assert accuracy[0]["value"] == sum(right) / len(right)
+
+
 def answers(path: Path, seed: int, missing: float, *, labelled: bool) -> Path:
     """A table with months, whose rows without an answer have nothing but the reason."""
     rng = np.random.default_rng(seed)

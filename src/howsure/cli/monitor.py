@@ -147,11 +147,14 @@ def command(
     if labels is not None and ids != "id" and "ids" not in options.names:
         new_options = options.with_names(ids=ids)
     months = _read_months(files, new_options, by=by, month=month, chunk=chunk)
-    known = None
+    known: dict[str, Mapping[str, object]] = {}
     if labels is not None:
         from howsure.formats.label_files import read_label_file
 
-        known = read_label_file(labels, join, options.get_column("labels")).by_id
+        came = read_label_file(labels, join, options.get_column("labels"))
+        known = {"labels": came.by_id}
+        if came.part != "labels":
+            known = {"correct": came.parse_right()}
     past_slices = None
     if by is not None:
         past_slices = FileRows.of(reference, past, options).answered(by)
@@ -160,7 +163,7 @@ def command(
             past,
             months.predictions,
             policy=None if policy is None else load_fixed_policy(policy),
-            labels=known,
+            **known,
             by=months.slices,
             reference_by=past_slices,
             max_drop=max_drop,

@@ -14,6 +14,7 @@ import numpy as np
 from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure._core.text import is_count, make_text_array
+from howsure.formats.cells import TRUTH_WORDS
 from howsure.formats.column_names import find_parts
 from howsure.formats.contents import Contents, make_array_entry, make_text_entry
 from howsure.formats.fields import load_cells
@@ -66,6 +67,17 @@ class LabelFile:
     part: str
     column: str
     by_id: dict[str, str]
+
+    def parse_right(self) -> dict[str, bool]:
+        """Right or wrong, by id, where the file says that."""
+        right: dict[str, bool] = {}
+        for one, text in self.by_id.items():
+            number = TRUTH_WORDS.get(text.lower())
+            if number is None:
+                got = f"says {text[:60]!r} of {one[:60]!r} in the column {self.column!r}"
+                raise InputError(self.path.name, got=got, need="1 (right) or 0 (wrong) is needed")
+            right[one] = number == 1
+        return right
 
     def join_to(self, contents: Contents) -> Contents:
         """The run of rows with the truth of each of them."""

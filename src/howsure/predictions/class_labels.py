@@ -80,7 +80,6 @@ LABEL_COLUMN_START = "label_"  # columns of a table with many labels per case
 TRUTH_NUMBERS = {"true": 1, "false": 0}
 HINT_CHARACTERS = 60  # of names that a hint repeats, and of a single name
 HINT_NAMES = 6
-MANY_CLASSES = 1 << 31  # where nobody said how many there are
 INT64_DIGITS = 18  # a longer number may not fit into 64 bits
 
 
@@ -157,34 +156,6 @@ def read_class_numbers(
             i = checks.find_first(huge)
             raise InputError(name, row=i, got=f"is {a[i]}", need=_describe_range(k))
     return a.astype(np.int64)
-
-
-def is_right(
-    answer: int | str, label: str, k: int | None = None, names: tuple[str, ...] | None = None
-) -> bool:
-    """Whether an answer is what the label says: classes by name or number, other answers as texts.
-
-    >>> is_right(1, "dog", 2, ("cat", "dog")), is_right("dog", "1", 2, ("cat", "dog")), is_right("Paris", "paris")
-    (True, True, True)
-    """
-    if names is not None and answer in names:
-        answer = names.index(str(answer))
-    if isinstance(answer, str):
-        return simplify_text(answer) == simplify_text(label)
-    given: object = label
-    if names is not None and label not in names and is_count(label):
-        given = int(label)  # a number among names
-    k = k or (MANY_CLASSES if names is None else len(names))
-    try:
-        return answer == int(number_classes([given], k, names)[0])
-    except InputError:
-        need = _describe_range(k)
-        if names is not None:
-            need = f"the classes are {_list_names(names)}"
-        elif k == MANY_CLASSES:
-            need = "class numbers are needed"
-        got = f"is {label[:HINT_CHARACTERS]!r}"
-        raise InputError("the label", got=got, need=need) from None
 
 
 def simplify_text(text: str) -> str:
@@ -277,7 +248,7 @@ def _read_texts(texts: list[str], k: int, names: tuple[str, ...] | None, name: s
         place = {text: i for i, text in enumerate(names)}
         for i, text in enumerate(texts):
             if text not in place:
-                shown = _list_names(names)
+                shown = list_names(names)
                 got = f"is {text[:HINT_CHARACTERS]!r}, which is none of the classes {shown}"
                 raise InputError(name, row=i, got=got, hint="correct the name")
         return np.array([place[text] for text in texts], dtype=np.int64)
@@ -295,7 +266,7 @@ def _read_texts(texts: list[str], k: int, names: tuple[str, ...] | None, name: s
         return np.array([TRUTH_NUMBERS[t.lower()] for t in texts], dtype=np.int64)
     bad = next(i for i, t in enumerate(texts) if not _is_whole(t))
     labels = sorted(set(texts))
-    shown = _list_names(labels)
+    shown = list_names(labels)
     hint = f"labels are {shown}"
     if len(labels) == k and len(shown) < HINT_CHARACTERS:
         hint += f"; of a file, --name classes={','.join(labels)}"
@@ -310,7 +281,7 @@ def _read_texts(texts: list[str], k: int, names: tuple[str, ...] | None, name: s
     )
 
 
-def _list_names(names: list[str] | tuple[str, ...]) -> str:
+def list_names(names: list[str] | tuple[str, ...]) -> str:
     shown = ", ".join(repr(name[:HINT_CHARACTERS]) for name in names[:HINT_NAMES])
     if len(names) > HINT_NAMES:
         shown += ", …"

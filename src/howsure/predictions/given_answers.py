@@ -13,7 +13,13 @@ from howsure._core import checks
 from howsure._core.checks import Array, InputError
 from howsure._core.indices import repeat_values
 from howsure._core.text import is_count, make_text_array
-from howsure.predictions.class_labels import CLASS_COLUMN_STARTS, number_classes
+from howsure.predictions.class_labels import (
+    CLASS_COLUMN_STARTS,
+    HINT_CHARACTERS,
+    list_names,
+    number_classes,
+    simplify_text,
+)
 from howsure.predictions.input_shapes import ROW_SUM_TOLERANCE
 from howsure.predictions.predictions import Predictions
 from howsure.predictions.read_options import Answers
@@ -31,6 +37,7 @@ TELLING_ANSWERS = 20  # fewer answers may lie on two sides of one half by chance
 TELLING_ROWS = 1000  # that are looked at
 MOST_OF_OPTIONS = 1.05  # the probabilities of all options together, with some rounding
 TELLING_SIDE = 5  # so many of each
+MANY_CLASSES = 1 << 31  # where nobody said how many there are
 
 
 def name_numbers(given: Array, classes: Sequence[str] | None) -> Array:
@@ -56,6 +63,35 @@ def name_numbers(given: Array, classes: Sequence[str] | None) -> Array:
     if reversed_words and np.isin(numbers, (0, 1)).all():
         return np.where(numbers == 1, first, last)
     return given
+
+
+def is_right(
+    answer: int | str, label: str, k: int | None = None, names: tuple[str, ...] | None = None
+) -> bool:
+    """Whether an answer is what a label says: classes by name or number, other answers as texts.
+
+    >>> is_right(1, "dog", 2, ("cat", "dog")), is_right("dog", "1", 2, ("cat", "dog")), is_right("Paris", "paris")
+    (True, True, True)
+    """
+    if names is not None and answer in names:
+        answer = names.index(str(answer))
+    if isinstance(answer, str):
+        return simplify_text(answer) == simplify_text(label)
+    given = np.array([label])
+    if names is not None and label not in names and is_count(label):
+        given = name_numbers(np.array([int(label)]), names)
+    if k is None:
+        k = MANY_CLASSES if names is None else len(names)
+    try:
+        return answer == int(number_classes(given, k, names)[0])
+    except InputError:
+        need = "class numbers are needed"
+        if names is not None:
+            need = f"the classes are {list_names(names)}"
+        elif k != MANY_CLASSES:
+            need = f"class numbers 0 to {k - 1} are needed"
+        got = f"is {label[:HINT_CHARACTERS]!r}"
+        raise InputError("the label", got=got, need=need) from None
 
 
 def take_answers(

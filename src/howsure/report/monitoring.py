@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import strict_json
+from howsure._core import checks, strict_json
 from howsure._core.checks import Array, Bools, Floats, InputError
 from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
@@ -21,6 +21,7 @@ from howsure._core.version import __version__
 from howsure.bounds import check_proportion, clopper_pearson_interval
 from howsure.policies.policy import Policy
 from howsure.predictions import Predictions, needs_predictions
+from howsure.predictions.given_answers import is_right
 from howsure.report.drift import (
     Drift,
     measure_number_drift,
@@ -145,6 +146,7 @@ def monitor(
     *,
     policy: Policy | None = None,
     labels: Mapping[str, object] | None = None,
+    correct: Mapping[str, object] | None = None,
     by: ArrayLike | Mapping[str, ArrayLike] | None = None,
     reference_by: ArrayLike | None = None,
     max_drop: float | None = None,
@@ -160,7 +162,8 @@ def monitor(
     answers, missing answers (where either side lacks some), coverage and of the groups in `by` (a
     value per row; by month where there are several). `drift_level` holds for all tests of the call
     together (Bonferroni); rows of a group count once. `labels` maps ids to labels where some have
-    come: they say how far the estimate was off, and count instead of it. With `max_drop` a month
+    come, or `correct` to right (1) and wrong (0): they say how far the estimate was off, and count
+    instead of it. With `max_drop` a month
     passes where the unfavourable limit of its accuracy is at most that far below the accuracy of
     the reference. Drift alone fails nothing.
 
@@ -178,6 +181,8 @@ def monitor(
         raise InputError(
             "max_drop", got=f"is {max_drop:g}", need="a share from 0 to 1 is needed, 0.02 say"
         )
+    if labels is not None and correct is not None:
+        raise InputError("labels and correct say the same; give one of them.")
     sets = dict(new) if isinstance(new, Mapping) else {"new": new}
     if not sets:
         raise InputError("there is no new data; give at least one month.")
@@ -199,11 +204,15 @@ def monitor(
                 unanswered=1 - preds.answered,
                 estimate=estimates[-1].to_dict(),
                 drift=[],  # judged below, when the tests of all months are counted
-                labelled=_compare_with_labels(preds, labels, estimate_new, level),
+                labelled=_compare_with_labels(
+                    preds, labels, correct, estimate_new=estimate_new, level=level
+                ),
                 bars=_compute_bars(now.score, past.score),
             )
         )
-    if labels is not None and not any(month["labelled"] for month in months):
+    if (labels is not None or correct is not None) and not any(
+        month["labelled"] for month in months
+    ):
         raise InputError("labels", got="hold no id of the new data", need="labels are joined by id")
     # The level of drift holds for all tests of all months together (Bonferroni).
     tests = sum(map(len, drifts))
@@ -344,11 +353,14 @@ def measure_drifts(past: MonitoredColumns, now: MonitoredColumns, seed: int) -> 
 def _compare_with_labels(
     preds: Predictions,
     labels: Mapping[str, object] | None,
+    correct: Mapping[str, object] | None,
+    *,
     estimate_new: Callable[[Predictions], Estimate],
     level: float,
 ) -> LabelledData | None:
     """What the labels that came say, beside the estimate for the very rows that they are of."""
-    if labels is None:
+    came = correct if labels is None else labels
+    if came is None:
         return None
     if preds.ids is None:
         raise InputError(
@@ -361,11 +373,19 @@ def _compare_with_labels(
     rows: list[int] = []
     right: list[bool] = []
     for i, row_id in enumerate(preds.ids.tolist()):
-        label = labels.get(str(row_id))
-        if label is not None:
-            answer = int(answers[i]) if are_numbers else str(answers[i])
-            rows.append(i)
-            right.append(_parse_class(label, preds) == answer)
+        label = came.get(str(row_id))
+        if label is None:
+            continue
+        rows.append(i)
+        if labels is None:
+            right.append(bool(checks.zero_one([label], "correct")[0]))
+            continue
+        answer = int(answers[i]) if are_numbers else str(answers[i])
+        if answer == -1:
+            raise InputError(
+                "the new data have no answers", need="labels are compared with them; give correct"
+            )
+        right.append(is_right(answer, str(label), preds.k, preds.class_names))
     if not rows:
         return None
     guess = estimate_new(preds[np.array(rows)])
@@ -379,24 +399,6 @@ def _compare_with_labels(
         off=off if isfinite(off) else None,
         held=guess.low <= share <= guess.high,
     )
-
-
-def _parse_class(label: object, preds: Predictions) -> int | str:
-    """A label as a class number, or as text where answers are text."""
-    text = str(label)
-    if preds.class_names is not None and text in preds.class_names:
-        return preds.class_names.index(text)
-    if not preds.vectors and preds.prediction.dtype.kind not in "iu":
-        return text
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not number.is_integer() or number < 0 or (preds.k is not None and number >= preds.k):
-        raise InputError(
-            "labels", got=f"hold {text!r}", need="class numbers or class names are needed"
-        )
-    return int(number)
 
 
 def _judge_drop(month: MonthData, reference: float, max_drop: float) -> LimitData:

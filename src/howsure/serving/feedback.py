@@ -33,7 +33,7 @@ from howsure.formats.streams import StreamBatch
 from howsure.policies.online import OnlinePolicy
 from howsure.policies.policy import Decisions
 from howsure.predictions import Predictions
-from howsure.predictions.class_labels import is_right
+from howsure.predictions.given_answers import is_right
 from howsure.serving.journal import ServingError, StateFile, decision_lines
 
 Report: TypeAlias = Callable[[str], None]
