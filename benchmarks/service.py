@@ -59,11 +59,13 @@ def running(command: list[str], folder: str) -> Iterator[tuple[int, int]]:
     """The number of a server's process and its port."""
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        line = process.stderr.readline()
-        port = re.search(r"http://127.0.0.1:(\d+)", line)
-        assert port, line + process.stderr.read()
-        yield process.pid, int(port[1])
-        process.terminate()
+        try:
+            line = process.stderr.readline()
+            port = re.search(r"http://127.0.0.1:(\d+)", line)
+            assert port, line
+            yield process.pid, int(port[1])
+        finally:  # else a mistake inside the block waits for the server for ever
+            process.terminate()
 
 
 def measure_cpu(pid: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from howsure._core.checks import need
+from howsure._core.checks import InputError, at_least, need
 from howsure.policies import Policy
 from howsure.policies.policy import Guarantee
 from howsure.report.report import Report
@@ -49,6 +49,11 @@ def deciding(report: Report, *, height: int = 900) -> Any:
     """
     anywidget = need("anywidget", for_="notebook.deciding", extra="notebook")
     traitlets = need("traitlets", for_="notebook.deciding", extra="notebook")
+    if not isinstance(report, Report):
+        raise InputError(
+            f"notebook.deciding got a {type(report).__name__}",
+            need="the report of hs.evaluate is needed",
+        )
     score = report.data["score"]
 
     def policy(self: Any) -> Policy:
@@ -61,7 +66,7 @@ def deciding(report: Report, *, height: int = 900) -> Any:
     fields = {
         "_esm": SCRIPT,
         "page": traitlets.Unicode(report.to_html()).tag(sync=True),
-        "height": traitlets.Int(height).tag(sync=True),
+        "height": traitlets.Int(at_least(height, 1, "height")).tag(sync=True),
         "threshold": traitlets.Float(None, allow_none=True).tag(sync=True),
         "coverage": traitlets.Float(0.0).tag(sync=True),
         "rule": traitlets.Unicode("").tag(sync=True),

@@ -138,7 +138,9 @@ def connected(address: str) -> Generator[Map]:
         raise InputError(
             f"no scheduler answers at {address}; start one with `dask scheduler`."
         ) from None
-    with _connect_client(distributed, address) as client:
+    # What it logs of a scheduler that is lost, tracebacks included, is raised here as one sentence.
+    quiet = distributed.utils.silence_logging_cmgr(logging.CRITICAL)
+    with quiet, _connect_client(distributed, address) as client:
         yield cluster(client)
 
 

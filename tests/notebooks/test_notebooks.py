@@ -320,3 +320,68 @@ def test_marimo_shows_the_page_and_the_widget(tmp_path: Path) -> None:
     html = (tmp_path / "out.html").read_text(encoding="utf-8")
     assert "iframe srcdoc" in html
     assert "marimo-anywidget" in html
+
+
+EVIL = "</script><script>alert(1)</script>"
+
+
+def list_odd_reports() -> dict[str, Any]:
+    """Reports of predictions at the edge, of many labels and of masks, with hostile names."""
+    rng = np.random.default_rng(0)
+    y, z = np.arange(120) % 3, rng.normal(size=(120, 3))
+    p = rng.random((60, 4))
+    tags = (rng.random((60, 4)) < p).astype(int)
+    pixels, image = rng.normal(size=(256, 2)), np.repeat(np.arange(4), 64)
+    mask = (pixels[:, 1] > 0).astype(int)
+    make, label = hs.Predictions.from_logits, hs.Predictions.from_multilabel
+    return {
+        "one row": hs.evaluate(make(z[:1], y[:1])),
+        "constant": hs.evaluate(make(z * 0, y)),
+        "all right": hs.evaluate(make(z, z.argmax(1))),
+        "all wrong": hs.evaluate(make(z, (z.argmax(1) + 1) % 3)),
+        "ruled out": hs.evaluate(make(np.where(np.arange(3) == 2, -np.inf, z), y % 2)),
+        "names": hs.evaluate(make(z, y, class_names=[EVIL, "\u202e", "--\"'&"])),
+        "labels": hs.evaluate(label(p, tags, label_names=[EVIL, "=1+1", "\x00", "d"])),
+        "no label is true": hs.evaluate(label(p * 0, tags * 0)),
+        "one label, one row": hs.evaluate(label(p[:1, :1], tags[:1, :1])),
+        "masks": hs.evaluate(make(pixels, mask, group=image), loss="dice"),
+        "empty masks": hs.evaluate(make(pixels, mask * 0, group=image), loss="dice"),
+    }
+
+
+def test_the_widget_of_odd_reports() -> None:
+    pytest.importorskip("anywidget", reason="left out: anywidget is not installed")
+    from howsure.notebook import deciding
+
+    for name, report in list_odd_reports().items():
+        widget = deciding(report)
+        assert widget.page == report.to_html(), name
+        assert EVIL not in widget.page, name
+        for threshold in (None, 0.5, -1.0, 0.0, 5e-324, 1e300, float("inf")):
+            widget.set_state({"threshold": threshold, "coverage": 0.5, "rule": EVIL})
+            expected = float("inf") if threshold is None else threshold
+            assert widget.policy().threshold == expected, name
+            assert widget.policy().to_text(), name
+        widget.set_state({"threshold": float("nan")})
+        with pytest.raises(hs.InputError, match="threshold is nan"):
+            widget.policy()
+
+
+@pytest.mark.parametrize(
+    "name", ["comparison", "calibration", "choice", "policy", "estimate", "monitor", None]
+)
+def test_the_widget_is_made_of_reports_alone(name: str | None, found: dict[str, Any]) -> None:
+    pytest.importorskip("anywidget", reason="left out: anywidget is not installed")
+    from howsure.notebook import deciding
+
+    with pytest.raises(hs.InputError, match=r"the report of hs\.evaluate is needed"):
+        deciding(found.get(name or ""))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("height", [0, -1, "900", 9.5, None, float("nan")])
+def test_the_widget_has_a_height(height: Any, found: dict[str, Any]) -> None:
+    pytest.importorskip("anywidget", reason="left out: anywidget is not installed")
+    from howsure.notebook import deciding
+
+    with pytest.raises(hs.InputError, match=r"height is .*; a whole number of at least 1"):
+        deciding(found["report"], height=height)

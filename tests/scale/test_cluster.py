@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -25,7 +24,7 @@ from howsure.scale.parts import PartResult
 pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
 
-from benchmarks.killed_workers import Cluster, slowed, survived
+from benchmarks.killed_workers import Cluster, slowed
 
 Prepared = Callable[..., Any]
 pytestmark = pytest.mark.slow
@@ -66,12 +65,21 @@ def test_worker_processes_of_the_command(tables: list[Path]) -> None:
 
 
 def test_killed_workers_cost_time_and_nothing_else(
-    cluster: Cluster, tables: list[Path], prepared: Prepared, whole: PartResult
+    cluster: Cluster, tables: list[Path], prepared: Prepared, whole: PartResult, equal: Any
 ) -> None:
     job, task = prepared(tables)
-    slow = partial(slowed, task=task, seconds=0.2)
-    for victim, delay in ((0, 0.3), (1, 0.7)):
-        assert survived(cluster, job, slow, whole, delay, victim) == "right"
+    seen: list[Any] = []
+
+    def kill(progress: Any) -> None:
+        """After the second part one worker goes, after the seventh the other."""
+        seen.append(progress)
+        if len(seen) in (2, 7):
+            cluster.kill(len(seen) // 7)
+
+    with workers.connected(cluster.address) as mapped:
+        found = gather(job, partial(slowed, task=task, seconds=0.2), mapped, kill)
+    assert len(seen) == 12
+    assert equal(found, whole)
 
 
 def test_an_interrupt_keeps_what_is_done(
@@ -128,10 +136,64 @@ def test_a_cluster_without_workers_is_given_up(tables: list[Path], prepared: Pre
 
 
 def test_a_lost_scheduler_is_an_error(tables: list[Path], prepared: Prepared) -> None:
-    distributed = pytest.importorskip("distributed")
-    with Cluster(0) as lost, distributed.Client(lost.address, set_as_default=False) as client:
-        timer = threading.Timer(0.5, lost.scheduler.kill)
-        timer.start()
-        with pytest.raises(InputError, match=r"scheduler was lost|lost track"):
-            gather(*prepared(tables), workers.cluster(client))
-        timer.join()
+    """It is killed when the first part is done."""
+    job, task = prepared(tables)
+    with (
+        Cluster(1) as lost,
+        workers.connected(lost.address) as mapped,
+        pytest.raises(InputError, match=r"scheduler was lost|lost track"),
+    ):
+        gather(
+            job,
+            partial(slowed, task=task, seconds=0.2),
+            mapped,
+            lambda _: lost.scheduler.kill(),
+        )
+
+
+# Runs the command and kills the scheduler, whose number comes first, when two parts are done.
+LOSES_ITS_SCHEDULER = """
+import os, signal, sys
+from functools import partial
+from howsure import workers
+from howsure.cli import main
+from howsure.scale import many_files
+
+many_files.PART_ROWS = 250
+summing = workers.Cluster.sums
+
+
+def sums(self, f, items, done):
+    def tell(item):
+        done(item)
+        tell.parts += 1
+        if tell.parts == 2:
+            os.kill(int(sys.argv[1]), signal.SIGKILL)
+
+    tell.parts = 0
+    return summing(self, f, items, tell)
+
+
+workers.Cluster.sums = sums
+main(sys.argv[2:])
+"""
+
+
+def test_a_command_that_loses_its_scheduler_says_so_and_is_resumed(
+    tables: list[Path], tmp_path: Path
+) -> None:
+    call = ["evaluate", *map(str, tables), "--json", "-q", "--resume", str(tmp_path / "parts")]
+    with Cluster(1) as lost:
+        command = [sys.executable, "-c", LOSES_ITS_SCHEDULER, str(lost.scheduler.pid), *call]
+        done = subprocess.run(
+            [*command, "--scheduler", lost.address], capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    said = " ".join(done.stderr.split())
+    assert "scheduler was lost" in said or "lost track" in said
+    with Cluster(1) as second:
+        command = [sys.executable, "-m", "howsure.cli", *call, "--scheduler", second.address]
+        again = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(again.stdout)["metrics"] == hs.evaluate_files(tables).data["metrics"]
