@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from howsure._core.checks import InputError, at_least, need
 from howsure.policies import Policy
@@ -49,7 +49,7 @@ def deciding(report: Report, *, height: int = 900) -> Any:
     """
     anywidget = need("anywidget", for_="notebook.deciding", extra="notebook")
     traitlets = need("traitlets", for_="notebook.deciding", extra="notebook")
-    if not isinstance(report, Report):
+    if not isinstance(cast(object, report), Report):
         raise InputError(
             f"notebook.deciding got a {type(report).__name__}",
             need="the report of hs.evaluate is needed",
