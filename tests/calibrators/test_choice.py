@@ -3,6 +3,7 @@ or harms.
 """
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from howsure.calibrators import (
     Isotonic,
     MatrixScaling,
     Platt,
+    StructuredScaling,
     Temperature,
     VectorScaling,
     choice,
@@ -123,11 +125,41 @@ def test_what_is_clearly_worse_than_the_best_does_not_win():
     assert {row.name: (row.real, row.behind) for row in choice.table}["half"] == (True, True)
 
 
-@pytest.mark.parametrize("fit", [VectorScaling.fit, MatrixScaling.fit, Platt.fit, Beta.fit])
+@pytest.mark.parametrize(
+    "fit",
+    [
+        Temperature.fit,
+        VectorScaling.fit,
+        MatrixScaling.fit,
+        StructuredScaling.fit,
+        Platt.fit,
+        Beta.fit,
+    ],
+)
 def test_a_start_changes_the_way_and_not_the_end(fit):
     val = answers(1000, 2.0)
     warm, cold = fit(val[:800], start=fit(val)), fit(val[:800])
     assert warm.fitted.nll == pytest.approx(cold.fitted.nll, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "fit", [partial(Temperature.fit, mixed=True), Platt.fit, Beta.fit, Isotonic.fit]
+)
+def test_a_loss_that_is_not_measured_is_not_made_up(fit):
+    val = answers(300, 2.0)
+    made, quick = fit(val), fit(val, measured=False)
+    assert np.isfinite(made.fitted.nll)
+    assert np.isnan(quick.fitted.nll)
+    assert np.array_equal(made(val).values, quick(val).values)
+
+
+def test_folds_are_fitted_without_a_loss_that_nobody_reads(monkeypatch):
+    """Each sample is mapped twice: by the fit of all for its record, by that of the other folds."""
+    mapped = []
+    call = Isotonic.__call__
+    monkeypatch.setattr(Isotonic, "__call__", lambda self, p: mapped.append(p.n) or call(self, p))
+    hs.choose_calibrator(answers(300), calibrators={"isotonic": Isotonic.fit}, folds=3)
+    assert mapped == [300, 100, 100, 100]
 
 
 def test_where_there_is_no_minimum_nothing_of_the_left_out_fold_stays():

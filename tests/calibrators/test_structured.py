@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 
 import howsure as hs
 from howsure import InputError, Predictions
-from howsure.calibrators import StructuredScaling
+from howsure.calibrators import StructuredScaling, descent
 
 LOGITS = [
     [2.0, 0.5, -1.0],
@@ -65,6 +65,22 @@ def test_the_minimum_by_another_optimiser() -> None:
     other = minimize(cost, np.zeros(k * k + k), method="BFGS", options={"gtol": 1e-6})
     assert cost(ours) == pytest.approx(other.fun, abs=1e-9)
     assert ours == pytest.approx(other.x, abs=1e-3)
+
+
+def test_a_fit_of_almost_the_same_samples_needs_few_passes(monkeypatch: Any) -> None:
+    """The penalty of the weights is not that of the intercepts, which the first guess of the second
+    derivative has to know.
+    """
+    rng = np.random.default_rng(0)
+    n, k = 2000, 40
+    y = rng.integers(0, k, n)
+    preds = Predictions.from_logits(rng.normal(size=(n, k)) + 1.5 * np.eye(k)[y], y)
+    whole = StructuredScaling.fit(preds)
+    passes: list[int] = []
+    measure = descent.measure_point
+    monkeypatch.setattr(descent, "measure_point", lambda *a: passes.append(1) or measure(*a))
+    StructuredScaling.fit(preds[:1600], start=whole)
+    assert len(passes) <= 8
 
 
 @pytest.mark.parametrize("matrix", MATRICES)

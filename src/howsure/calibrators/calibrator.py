@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import wraps
-from math import isfinite
+from math import isfinite, nan
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -46,8 +46,9 @@ class Fitted:
     """How a calibrator came to be: on what, and how the fit ended.
 
     `status` is "converged" or says what else happened; `nll` is the mean negative log-likelihood of
-    the n samples with the calibrator. `kind` is "logits" or "probs" where the map would be another
-    one for the other kind. `read` says how their file was read.
+    the n samples with the calibrator, nan where the fit was asked not to measure it. `kind` is
+    "logits" or "probs" where the map would be another one for the other kind. `read` says how their
+    file was read.
     """
 
     status: str
@@ -374,19 +375,21 @@ def divide_by_sums(mapped: Floats, given: Floats) -> Floats:
     return mapped
 
 
-def record_fit(preds: Predictions, out: Predictions) -> Fitted:
-    """The record of a fit with the loss of its own output."""
-    with np.errstate(divide="ignore"):
-        if not preds.vectors:
-            k = None
-            claimed = np.where(preds.correct, out.confidence, 1.0 - out.confidence)
-        else:
-            k = preds.k
+def record_fit(preds: Predictions, made: Calibrator, measured: bool) -> Fitted:
+    """The record of a fit, with the loss of its samples where that is `measured`."""
+    k = preds.k if preds.vectors else None
+    nll = nan
+    if measured:
+        out = made(preds)
+        if preds.vectors:
             claimed = out.values[np.arange(preds.n), preds.labels]
-        loss = -np.log(claimed)
-    share = compute_shares(preds)
-    counts = share > 0  # an infinite loss of a sample that does not count is no loss
-    nll = float(np.dot(share[counts], loss[counts]))
+        else:
+            claimed = np.where(preds.correct, out.confidence, 1.0 - out.confidence)
+        with np.errstate(divide="ignore"):
+            loss = -np.log(claimed)
+        share = compute_shares(preds)
+        counts = share > 0  # an infinite loss of a sample that does not count is no loss
+        nll = float(np.dot(share[counts], loss[counts]))
     return Fitted(status="converged", n=preds.n, k=k, class_names=preds.class_names, nll=nll)
 
 

@@ -94,6 +94,7 @@ CANDIDATES: dict[str, Fit] = {
     "isotonic": partial(Isotonic.fit, floor=0.5),  # half a sample
 }
 TOP_LABEL_CANDIDATES = ("none", "platt", "beta", "isotonic")
+REACHED_MINIMUM = ("converged", "interior")
 MOST_FULL_CLASSES, LEAST_FULL_SAMPLES = 100, 250
 
 
@@ -323,19 +324,15 @@ class Trial(NamedTuple):
 def _predict_unseen(val: Predictions, fit: Fit, whole: Calibrator, fold: Ints) -> Predictions:
     """Predictions of every sample by a fit without its fold."""
     parts: list[Predictions] = []
+    offered = {"start": whole, "measured": False}
+    options = {name: offered[name] for name in signature(fit).parameters if name in offered}
     refit: Callable[..., Calibrator] = fit
-    takes_start = "start" in signature(fit).parameters
     for j in range(int(fold.max()) + 1):
         others = val[fold != j]
-        calibrator = None
-        if takes_start:
-            calibrator = refit(others, start=whole)
+        calibrator = refit(others, **options)
+        reached = calibrator.fitted is not None and calibrator.fitted.status in REACHED_MINIMUM
         # Without a minimum to go to, a fit may stay near its start, which has seen the fold.
-        if (
-            calibrator is None
-            or calibrator.fitted is None
-            or calibrator.fitted.status != "converged"
-        ):
+        if "start" in options and not reached:
             calibrator = fit(others)
         parts.append(calibrator(val[fold == j]))
     axis = -2 if val.vectors else 0

@@ -73,8 +73,9 @@ def find_temperature(
     objective: str,
     grid: Sequence[float] | Floats | None,
     bounds: tuple[float, float],
+    start: float | None = None,
 ) -> BestTemperature:
-    """The temperature with the least loss under `objective`."""
+    """The temperature with the least loss under `objective`; `start` is one that is near."""
     preds = _replace_ruled_out(preds)
     if objective not in ("averaged", "per_pass"):
         raise InputError(f"objective is {objective!r}; 'averaged' or 'per_pass' is needed.")
@@ -103,12 +104,13 @@ def find_temperature(
     # Some samples, then all in single precision, show where to look: then one exact pass is mostly
     # enough.
     measure = partial(measure_per_pass, preds)
-    start, every = 1.0, preds.n // FIRST_GUESS_SAMPLES
+    b, every = 1 / (start or 1.0), preds.n // FIRST_GUESS_SAMPLES
     if every > 1:
-        start = minimise_convex(partial(measure, every=every), 1 / high, 1 / low).b
+        if start is None:
+            b = minimise_convex(partial(measure, every=every), 1 / high, 1 / low).b
         quick = partial(measure, quick=True)
-        start = minimise_convex(quick, 1 / high, 1 / low, start=start, close=0.03).b
-    least = minimise_convex(measure, 1 / high, 1 / low, start=start)
+        b = minimise_convex(quick, 1 / high, 1 / low, start=b, close=0.03).b
+    least = minimise_convex(measure, 1 / high, 1 / low, start=b)
     # A low 1/T is a high T.
     if least.at == "low":
         return BestTemperature(temperature=high, status="upper", loss=least.loss)

@@ -57,16 +57,16 @@ class Platt:
 
     @takes_arrays
     @classmethod
-    def fit(cls, preds: Predictions, *, start: Platt | None = None) -> Platt:
+    def fit(cls, preds: Predictions, *, start: Platt | None = None, measured: bool = True) -> Platt:
         """Newton's method for all classes at once; from `start` it needs fewer steps to the same
-        curves.
+        curves. Without `measured` the loss of these samples is left out.
         """
         begin = np.array([1.0, 0.0])
         if start is not None:
             begin = np.stack((start.slope, start.intercept), axis=1)
         slope, intercept = _fit_curves(preds, "Platt", _take_log_odds, begin).T
         made = cls(slope=slope.copy(), intercept=intercept.copy(), top_label=not preds.vectors)
-        return replace(made, fitted=record_fit(preds, made(preds)))
+        return replace(made, fitted=record_fit(preds, made, measured))
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions through the curves, as probabilities or as a confidence."""
@@ -107,11 +107,12 @@ class Beta:
 
     @takes_arrays
     @classmethod
-    def fit(cls, preds: Predictions, *, start: Beta | None = None) -> Beta:
+    def fit(cls, preds: Predictions, *, start: Beta | None = None, measured: bool = True) -> Beta:
         """Newton's method for all classes at once; where a or b would be negative, the best fit
         that keeps it 0.
 
-        From `start` it needs fewer steps to the same maps.
+        From `start` it needs fewer steps to the same maps. Without `measured` the loss of these
+        samples is left out.
         """
         begin = np.array([1.0, 1.0, 0.0])
         if start is not None:
@@ -119,7 +120,7 @@ class Beta:
         a, b, c = _fit_curves(preds, "Beta", _take_logs, begin).T
         top_label = not preds.vectors
         made = cls(a=a.copy(), b=b.copy(), c=c.copy(), top_label=top_label)
-        return replace(made, fitted=record_fit(preds, made(preds)))
+        return replace(made, fitted=record_fit(preds, made, measured))
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions through the maps, as probabilities or as a confidence."""

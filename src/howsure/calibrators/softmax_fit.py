@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, cached_property
+from math import sqrt
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -112,7 +113,7 @@ class FitSamples:
         return out
 
     @cached_property
-    def _largest(self) -> Floats:
+    def largest(self) -> Floats:
         """How far the logits of each class are from 0 at most."""
         return np.maximum(self.x.max(axis=1), -self.x.min(axis=1)).astype(np.float64)
 
@@ -121,7 +122,7 @@ class FitSamples:
         be subtracted.
         """
         size = np.abs(v[:, :-1])
-        most = size[:, 0] * self._largest if size.shape[1] == 1 else size @ self._largest
+        most = size[:, 0] * self.largest if size.shape[1] == 1 else size @ self.largest
         return bool((most + np.abs(v[:, -1])).max() <= SAFE_EXPONENTS[np.dtype(dtype).itemsize])
 
     def is_separated_by(self, v: Floats) -> bool:
@@ -248,18 +249,18 @@ class DiagonalProblem:
         With few parameters the inverse itself, else that of each class's own 2 × 2 block.
         """
         dtype, whole = self.data.quick_dtype, v.size <= MAX_EXACT_PARAMETERS
-        curvature, narrow = ClassCurvature(len(v), pairs=whole), v.astype(dtype)
+        curvature, narrow = ClassCurvature(len(v), 1, pairs=whole), v.astype(dtype)
         for x, _, share in self.data.read_parts(len(v), dtype, max(every, 1)):
             p = _compute_probabilities(self, narrow, x)
-            curvature.add(p, x, np.asarray(share, dtype))
+            curvature.add(p, [x], np.asarray(share, dtype))
         if whole:
             # The matrix has all weights first, then all intercepts.
             ridge = np.diag(2 * self.ridge.T.ravel())
             inverse = _invert_matrix(curvature.build_matrix() + ridge)
             return _remove_shared_after(self, lambda r: inverse(r.T).T)
 
-        curvature.own[:, ::2] += 2 * self.ridge
-        xx, xb, bb = curvature.own.T
+        xx, bb = curvature.own[[0, 1], [0, 1]] + 2 * self.ridge.T
+        xb = curvature.own[0, 1]
         xx, bb = xx + 1e-10 * (xx.max() or 1.0), bb + 1e-10 * (bb.max() or 1.0)
         determinant = np.maximum(xx * bb - xb * xb, 1e-10 * xx * bb)
 
@@ -358,14 +359,17 @@ class MatrixProblem:
         return _remove_shared_after(self, _invert_matrix(second))
 
     def _guess_inverse(self, v: Floats, every: int) -> CurvatureInverse:
-        k, curvature = len(v), ClassCurvature(len(v))
+        k, curvature = len(v), ClassCurvature(len(v), 2)
         logits, total = np.zeros((k + 1, k + 1)), 0.0
-        for x, y, part_share in self.data.read_parts(k, every=every):
-            p = _compute_probabilities(self, v, x)
-            share = np.broadcast_to(part_share, len(y))
-            curvature.add(p, x, share)
+        # A guess may be rough, unless squares of the logits overflow.
+        dtype = np.float32 if self.data.largest.max() < 1e15 else np.float64
+        narrow = v.astype(dtype)
+        for x, y, part_share in self.data.read_parts(k, dtype, every):
+            p = _compute_probabilities(self, narrow, x)
+            share = np.broadcast_to(dtype(part_share), len(y))
+            curvature.add(p, [x, (x.sum(axis=0) - x) / sqrt(k - 1)], share)
             unsure = np.maximum(1 - np.einsum("ij,ij->j", p, p), 0) * share
-            one = np.concatenate((x, np.ones((1, len(y))))) * np.sqrt(unsure)
+            one = np.concatenate((x, np.ones((1, len(y)), dtype))) * np.sqrt(unsure)
             logits += one @ one.T
             total += float(unsure.sum())
         moments = logits / (total or 1.0)
@@ -380,39 +384,43 @@ SoftmaxProblem: TypeAlias = DiagonalProblem | MatrixProblem
 
 
 class ClassCurvature:
-    """Second derivatives by the weight and the intercept of each class: its own, and those of pairs
-    of classes.
+    """Second derivatives by some weights of each class and its intercept, which is the last: those
+    within a class, and those of pairs of classes.
     """
 
-    def __init__(self, k: int, *, pairs: bool = True):
-        self.own = np.zeros((k, 3))  # by the weight, by both, by the intercept
-        self.pairs = np.zeros((2 * k, 2 * k)) if pairs else None
+    def __init__(self, k: int, weights: int, *, pairs: bool = True):
+        size = weights + 1
+        self.own = np.zeros((size, size, k))  # where the first is not after the second
+        self.pairs = np.zeros((size * k, size * k)) if pairs else None
 
-    def add(self, p: Array, x: Array, share: Array) -> None:
-        """Add some samples: probabilities, logits, what they count."""
+    def add(self, p: Array, features: list[Array], share: Array) -> None:
+        """Add some samples: probabilities, what each weight is multiplied by, what they count."""
+        last = len(features)
         bent = (p if self.pairs is not None else p - p * p) * share
-        bent_x = bent * x
-        of_weight = np.einsum("ij,ij->i", bent_x, x)
-        self.own += np.stack((of_weight, bent_x.sum(axis=1), bent.sum(axis=1)), axis=1)
+        for i in range(last):
+            part = bent * features[i]
+            for j in range(i, last):
+                self.own[i, j] += np.einsum("ij,ij->i", part, features[j])
+            self.own[i, last] += part.sum(axis=1)
+        self.own[last, last] += bent.sum(axis=1)
         if self.pairs is not None:
-            both = np.concatenate((p * x, p))
-            both *= np.sqrt(share)
-            self.pairs -= both @ both.T
+            every = np.concatenate([*(p * feature for feature in features), p])
+            every *= np.sqrt(share)
+            self.pairs -= every @ every.T
 
     def build_matrix(self) -> Floats:
         """All of them, weights first; what rounding left along equal intercepts, which change
         nothing, is taken out.
         """
         assert self.pairs is not None
-        k, out = len(self.own), self.pairs.copy()
-        i = np.arange(k)
-        of_weight, of_both, of_intercept = self.own.T
-        out[i, i] += of_weight
-        out[i, k + i] += of_both
-        out[k + i, i] += of_both
-        out[k + i, k + i] += of_intercept
-        out[:, k:] -= out[:, k:].mean(axis=1, keepdims=True)
-        out[k:] -= out[k:].mean(axis=0)
+        size, _, k = self.own.shape
+        out = self.pairs.copy()
+        blocks = out.reshape(size, k, size, k)
+        for i in range(size):
+            for j in range(size):
+                blocks[i, range(k), j, range(k)] += self.own[min(i, j), max(i, j)]
+        out[:, -k:] -= out[:, -k:].mean(axis=1, keepdims=True)
+        out[-k:] -= out[-k:].mean(axis=0)
         return out
 
 
@@ -440,49 +448,54 @@ def _remove_shared_after(problem: SoftmaxProblem, inverse: CurvatureInverse) -> 
 
 @frozen(eq=False)
 class KroneckerGuess:
-    """The inverse of a Kronecker product, but of the true second derivative by the diagonal of W
-    and by b.
+    """The inverse of a Kronecker product, but of the true second derivative by three numbers of each
+    class: its own weight, the mean of its other weights, its intercept.
 
     The product is how classes vary together, times how logits vary where the answer is unsure. That
     is close but where a class's own logit meets its own probability: there it was ten times too
-    much and five times too little, elsewhere at most a quarter off (10⁵ × 100).
+    much and five times too little, elsewhere at most a quarter off (10⁵ × 100). And a penalty of
+    the weights that is not one of the intercepts is felt along the mean of the logits, which is far
+    from 0 and acts as an intercept does.
     """
 
     of_classes: Floats  # eigenvectors
     of_logits: Floats
     curve: Floats  # eigenvalues of the product
-    change: Floats  # of the inverse, by the diagonal of W and by b
+    change: Floats  # of the inverse, by the three numbers
 
     @classmethod
-    def of(cls, own: Floats, logits: Floats, ridge: Floats) -> KroneckerGuess:
-        """From the second derivative by the diagonal and b, and the second moments of the logits
-        with a 1.
+    def of(cls, true: Floats, logits: Floats, ridge: Floats) -> KroneckerGuess:
+        """From the second derivative by the three numbers, the mean as a step of length 1, and the
+        second moments of the logits with a 1.
         """
         k = len(ridge)
-        classes = own[k:, k:]
+        classes = true[-k:, -k:]
         (a, of_classes), (g, of_logits) = np.linalg.eigh(classes), np.linalg.eigh(logits)
         curve = np.maximum(np.outer(a, g), 0.0)
         even = 2 * float(ridge.mean()) + EVEN_CURVATURE_FLOOR * (float(curve.max()) or 1.0)
-        # What the product says of the diagonal of W and of b, which the truth replaces.
-        product = np.block(
-            [
-                [classes * logits[:k, :k], classes * logits[:k, k:]],
-                [classes * logits[k:, :k], classes * logits[k, k]],
-            ]
-        )
-        steep = np.diag(own)
+        # What the product says of the three numbers, which the truth replaces.
+        own, intercept = np.eye(k, k + 1), np.zeros((k, k + 1))
+        intercept[:, -1] = 1
+        others = (1 - own - intercept) / sqrt(k - 1)
+        three = np.concatenate((own, others, intercept))
+        product = three @ logits @ three.T * np.tile(classes, (3, 3))
+        steep = np.diag(true)
         floor = OWN_CURVATURE_FLOOR * steep + FLAT_CURVATURE * (float(steep.max()) or 1.0)
-        held = floor + 2 * np.concatenate((np.diag(ridge), ridge[:, -1]))
-        true_inverse = np.linalg.inv(own + np.diag(held))
-        change = true_inverse - np.linalg.inv(product + even * np.eye(2 * k))
+        held = floor + 2 * (three * three * np.tile(ridge, (3, 1))).sum(axis=1)
+        true_inverse = np.linalg.inv(true + np.diag(held))
+        change = true_inverse - np.linalg.inv(product + even * np.eye(3 * k))
         return cls(of_classes=of_classes, of_logits=of_logits, curve=curve + even, change=change)
 
     def __call__(self, r: Floats) -> Floats:
-        i = np.arange(len(r))
         turned = (self.of_classes.T @ r @ self.of_logits) / self.curve
         z = self.of_classes @ turned @ self.of_logits.T
-        weight, intercept = (self.change @ np.concatenate((r[i, i], r[:, -1]))).reshape(2, -1)
-        z[i, i] += weight
+        unit = 1 / sqrt(len(r) - 1)
+        own = np.diag(r)
+        others = unit * (r[:, :-1].sum(axis=1) - own)
+        three = self.change @ np.concatenate((own, others, r[:, -1]))
+        own, others, intercept = three.reshape(3, -1)
+        z[:, :-1] += unit * others[:, None]
+        z[np.diag_indices(len(r))] += own - unit * others
         z[:, -1] += intercept
         return z
 

@@ -79,7 +79,7 @@ class HistogramBinning:
         counted = np.clip(right, half, total - half) / np.where(some, total, 1.0)
         middle = (np.arange(bins, dtype=np.float64) + 0.5) / bins
         made = cls(share=np.where(some, np.minimum(counted, 1.0), middle))
-        return replace(made, fitted=record_fit(preds, made(preds)))
+        return replace(made, fitted=record_fit(preds, made, measured=True))
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions as the bins answer, as probabilities."""
@@ -143,13 +143,13 @@ class Isotonic:
 
     @takes_arrays
     @classmethod
-    def fit(cls, preds: Predictions, *, floor: float = 0.0) -> Isotonic:
+    def fit(cls, preds: Predictions, *, floor: float = 0.0, measured: bool = True) -> Isotonic:
         """Pool adjacent violators for each class: one sort, then time linear in the number of
         errors.
 
         `floor` bounds the two end steps away from 0 and 1, where a single new sample may cost an
         infinite loss: a step of c samples counts at least `floor` of them as right and as wrong.
-        0.5 is half a sample.
+        0.5 is half a sample. Without `measured` the loss of these samples is left out.
         """
         least = scale_floor(preds, floor)
         given, came = collect_targets(preds, "Isotonic")
@@ -162,7 +162,7 @@ class Isotonic:
             top_label=not preds.vectors,
         )
         if not made.top_label:
-            return replace(made, fitted=record_fit(preds, made(preds)))
+            return replace(made, fitted=record_fit(preds, made, measured))
         fitted = Fitted(
             status="converged",
             n=preds.n,

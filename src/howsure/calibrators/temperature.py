@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from math import inf, isfinite
+from math import inf, isfinite, nan
 from typing import Literal
 
 import numpy as np
@@ -70,6 +70,8 @@ class Temperature:
         grid: Sequence[float] | Floats | None = None,
         bounds: tuple[float, float] = TEMPERATURE_BOUNDS,
         mixed: bool = False,
+        start: Temperature | None = None,
+        measured: bool = True,
     ) -> Temperature:
         """The temperature with the least mean negative log-likelihood.
 
@@ -77,7 +79,9 @@ class Temperature:
         likelihood of the mean probability, which is not convex and searched within [1e-3, 1e3];
         `"per_pass"` is the mean over the passes (Laves' released code), convex again. `grid` takes
         the best of the given temperatures instead, as Ding does. `mixed` mixes the result with the
-        uniform distribution as one sample beside those of the fit.
+        uniform distribution as one sample beside those of the fit. From `start` a convex search
+        needs fewer passes to the same temperature; without `measured` the loss of the mixture is
+        left out.
 
         `fitted.status` is "interior"; "lower" or "upper" where the likelihood still grows at that
         bound (all answers right; answers worse than chance); "flat" where all logits of each row
@@ -86,7 +90,8 @@ class Temperature:
         check_classes(preds, "Temperature")
         from howsure.calibrators.descent import find_temperature
 
-        best = find_temperature(preds, objective, grid, bounds)
+        begin = None if start is None else start.temperature
+        best = find_temperature(preds, objective, grid, bounds, begin)
         temperature = float(best.temperature)
         if preds.samples > 1:
             scaled = cls(temperature)(preds)
@@ -101,8 +106,9 @@ class Temperature:
         if mixed:
             from howsure import losses
 
-            made = cls(temperature=temperature, samples=preds.n)
-            nll = float(compute_shares(preds) @ losses.nll(made(preds)))
+            made, nll = cls(temperature=temperature, samples=preds.n), nan
+            if measured:
+                nll = float(compute_shares(preds) @ losses.nll(made(preds)))
         fitted = Fitted(
             status=best.status, n=preds.n, k=preds.k, class_names=preds.class_names, nll=nll
         )
