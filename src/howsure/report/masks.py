@@ -177,7 +177,7 @@ def build_image_section(
     return {
         "images": len(images),
         "scores": scores,
-        "guarantees": [_find_promise(s.outcomes, risk, level) for risk in choose_risks(own)],
+        "guarantees": [_find_guarantee(s.outcomes, risk, level) for risk in choose_risks(own)],
         "classes": classes,
         "rows": [_build_row(s, i, pictures) for i in worst],
     }
@@ -195,9 +195,11 @@ def choose_risks(own: float) -> tuple[float, ...]:
     )
 
 
-def _find_promise(outcomes: Outcomes, risk: float, level: float) -> ImageGuarantee:
+def _find_guarantee(outcomes: Outcomes, risk: float, level: float) -> ImageGuarantee:
+    # The data decide which risks of the ladder are told, so each has its share of delta.
+    delta = (1 - level) / len(RISK_LADDER)
     # The loss lies in [0, 1] but is not 0 or 1, which the betting bound handles best.
-    g = guaranteed_threshold(outcomes, risk=risk, delta=1 - level, bound="betting")
+    g = guaranteed_threshold(outcomes, risk=risk, delta=delta, bound="betting")
     return {
         "risk": risk,
         "sure": level,

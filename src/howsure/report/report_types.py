@@ -447,7 +447,7 @@ class ImageScore(TypedDict):
 
 class ImageGuarantee(TypedDict):
     """Images accepted above a threshold have a mean 1 - Dice of at most `risk`; null where that
-    cannot be promised.
+    cannot be guaranteed. All guarantees of a report hold at once with probability `sure`.
     """
 
     risk: float
@@ -688,7 +688,8 @@ class CalibrationData(TypedDict):
 
 
 class GuaranteeData(TypedDict):
-    """The surest share whose risk is promised to be at most `risk`, `sure` that much, by the band.
+    """The surest share whose risk is guaranteed to be at most `risk`, by the band: all guarantees of
+    a report at once with probability `sure`, so each has its share of 1 − `sure`.
 
     Where nothing can be promised `coverage` is 0, and `labels_needed` says how many labels of the
     same kind would usually be enough (null: these labels cannot tell). `why` says what kept it from

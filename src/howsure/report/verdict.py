@@ -221,8 +221,8 @@ def format_percent(share: float, digits: int = 1) -> str:
 
 
 def compute_guarantees(source: Tally | Outcomes | str, n: int, level: float) -> list[GuaranteeData]:
-    """What the band guarantees of these samples, at each risk that a verdict speaks of;
-    `source` is the reason where there is nothing to test.
+    """What the band guarantees of these samples, at each risk that a verdict speaks of, all of
+    them at once with probability `level`; `source` is the reason where there is nothing to test.
 
     >>> from howsure import tally
     >>> found = compute_guarantees(tally([0.9] * 600 + [0.5] * 200, correct=[1] * 600 + [0] * 200), 800, 0.95)
@@ -234,6 +234,8 @@ def compute_guarantees(source: Tally | Outcomes | str, n: int, level: float) -> 
         # Samples of a group are not independent: the test takes one of each.
         groups = int(source.units.max()) + 1
         tested = draw_one_per_group(source, 0)
+    # The data decide which of the risks a verdict tells, so each has its share of delta.
+    delta = (1 - level) / len(VERDICT_RISKS)
     guarantees: list[GuaranteeData] = []
     for risk in VERDICT_RISKS:
         data: GuaranteeData = {
@@ -253,7 +255,7 @@ def compute_guarantees(source: Tally | Outcomes | str, n: int, level: float) -> 
             data["why"] = write_few_groups(groups) + "."
             continue
         try:
-            guarantee = guaranteed_threshold(tested, risk=risk, delta=1 - level)
+            guarantee = guaranteed_threshold(tested, risk=risk, delta=delta)
         except InputError as e:
             data["why"] = str(e)
             continue

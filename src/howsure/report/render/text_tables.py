@@ -16,7 +16,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from howsure._core.frozen import frozen
-from howsure._core.text import make_printable, make_printable_lines
+from howsure._core.text import format_rounded_up, make_printable, make_printable_lines
 from howsure.report.render.sentences import (
     NONE,
     find_decimals,
@@ -42,8 +42,8 @@ IMAGE_SCORES = {
     "sure_pixels": "share of pixels above 0.9",
 }
 GUARANTEES_NOTE = (
-    "The mean 1 − Dice of accepted images, each row a guarantee by itself (threshold --loss dice --bound betting); the "
-    "others go to a reader."
+    "Guarantees for the mean 1 − Dice of accepted images, all rows at once; the others go to a reader. For one limit "
+    "that is chosen beforehand, threshold --loss dice --bound betting accepts more."
 )
 EMPTY_MASKS_NOTE = "Both masks empty: Dice 1. One of them empty: Dice 0."
 MISSED_NOTE = (
@@ -286,7 +286,9 @@ def build_image_tables(report: ReportData) -> list[TextTable]:
             dice = (format_number(g["observed"]), format_number(g["bound"]))
             guarantees.append([risk, threshold, coverage, *dice])
         else:
-            why = "no threshold" if needed is None else f"about {needed:,} images are needed"
+            why = "these images cannot tell"
+            if needed is not None:
+                why = f"about {format_rounded_up(needed)} images would usually be enough"
             guarantees.append([risk, why, NONE, "", ""])
     scores = [
         [IMAGE_SCORES.get(s["name"], s["name"]), *_format_with_limits(s["aurc"])]

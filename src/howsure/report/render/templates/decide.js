@@ -53,7 +53,7 @@
     if (!guarantee) { say(deciding.why); return nothing; }
     if (!step) { say(`Guarantees are offered for ${g(guarantee.steps[0].risk * 100)} % wrong and more; the command takes any.`); return nothing; }
     if (step.point === null) { say(`Not enough labels to guarantee at most ${g(risk * 100)} % errors: allow more, or collect more labels.`); return nothing; }
-    say(`Guaranteed: at most ${g(risk * 100)} % wrong among such answers (${g((1 - delta) * 100)} % confidence; at this threshold alone at most ${percent(step.bound, 2)}). The labels must have trained neither model nor calibrator.`);
+    say(`Guaranteed: at most ${g(risk * 100)} % wrong among such answers (${g((1 - delta) * 100)} % confidence where this limit was chosen beforehand; at this threshold alone at most ${percent(step.bound, 2)}). The labels must have trained neither model nor calibrator.`);
     return { ...at(guarantee.points, step.point), rule, options, risk, delta, bound: step.bound };
   };
 
