@@ -44,6 +44,7 @@ from howsure.calibrators import Isotonic
 from howsure.policies.band import find_band_row
 from howsure.report import focus_sections
 from howsure.report.comparing import compare
+from howsure.report.verdict import VERDICT_RISKS
 from howsure.uncertainty import calibration_testing
 
 ROOT = Path(__file__).parent
@@ -299,7 +300,8 @@ def judge_decisions(
         preds = world.draw(int(found.group(1).replace(",", "")), rng)
         new = hs.tally(preds.confidence, correct=preds.correct)
         kept, errors = np.cumsum(new.count), np.cumsum(new.loss)
-        yield "about N labels", find_band_row(kept, errors, risk=0.05, delta=0.05) is None
+        delta = 0.05 / len(VERDICT_RISKS)  # as the verdict has it
+        yield "about N labels", find_band_row(kept, errors, risk=0.05, delta=delta) is None
     elif "would be empty" in text and t.real is not None:
         rarer = min(float(t.real.mean()), 1 - float(t.real.mean()))
         yield "would be empty", rarer > report["guarantees"][-1]["risk"]

@@ -246,3 +246,19 @@ def test_images_lead_with_their_masks(show: Any) -> None:
     )
     assert not any(tile.startswith("AUC of") for tile in tiles)
     assert any("Dice" in tile for tile in tiles)
+
+
+def test_suggestions_for_the_deferred(show: Any) -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 6, 4000)
+    z = rng.normal(size=(4000, 6)) + np.where(rng.random(4000) < 0.6, 9, 2)[:, None] * np.eye(6)[y]
+    found = evaluate(Predictions.from_logits(z, y))
+    shown = show(html=found.to_html())
+    card = shown.script("return document.getElementById('suggested').innerText")
+    assert found.data["suggestions"]["text"] in card
+    assert "among the suggestions in 95 % of the deferred" in card
+    risk = found.data["suggestions"]["risk"]
+    assert f"howsure threshold FILE --risk {risk:g} --suggest 0.95 -o policy.json" in card
+    assert shown.cut() == []
+    del found.data["suggestions"]
+    assert show(html=found.to_html()).script("return document.getElementById('suggested')") is None

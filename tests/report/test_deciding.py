@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from howsure import Predictions, metrics, tally
-from howsure.policies import guaranteed_threshold, threshold_for_cost, threshold_for_coverage
+from howsure.policies import (
+    Policy,
+    fit_suggestions,
+    guaranteed_threshold,
+    split_halves,
+    threshold_for_cost,
+    threshold_for_coverage,
+)
 from howsure.report.evaluation import evaluate
 from howsure.report.summary import Summary
 from howsure.report.views import build_deciding
@@ -98,3 +105,38 @@ def test_the_anchors_of_the_aurc_are_those_of_random_and_perfect_order() -> None
     )
     ranked = tally(order, correct=np.sort(right)[::-1])
     assert entry["anchors"]["best"] == pytest.approx(metrics.aurc(ranked), rel=1e-9)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_suggestions_are_those_of_the_command(grouped: bool) -> None:
+    preds = classes(8000, groups=2000 if grouped else None)
+    said = evaluate(preds, ["max_prob"]).data["suggestions"]
+    kept, spare = split_halves(preds)
+    policy = Policy.fit(kept, lambda t: guaranteed_threshold(t, risk=said["risk"], delta=0.05))
+    made = fit_suggestions(policy, spare, 0.95).suggestions
+    assert made is not None
+    assert 0 < made.n < spare.n
+    assert said["text"] == made.to_text()
+
+
+def test_suggestions_where_they_say_nothing() -> None:
+    preds = classes(8000)
+    assert "suggestions" in evaluate(preds, ["max_prob"]).data
+    weighted = Predictions.from_probs(preds.probs, preds.labels, weight=np.ones(8000))
+    few = preds[:60]  # no guarantee
+    three = Predictions.from_probs(
+        preds.probs[:, :3] / preds.probs[:, :3].sum(1, keepdims=True), preds.labels % 3
+    )
+    for given in (weighted, few, three, predictions(8000)):
+        assert "suggestions" not in evaluate(given, ["max_prob"]).data
+
+
+def classes(n: int, groups: int | None = None) -> Predictions:
+    """Calibrated probabilities of six classes, many of them sure."""
+    rng = np.random.default_rng(n)
+    z = 4 * rng.normal(size=(n, 6))
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    labels = (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=5)
+    group = None if groups is None else rng.integers(0, groups, n)
+    return Predictions.from_probs(p, labels, group=group)

@@ -49,9 +49,15 @@ from howsure.report.report_types import (
 )
 from howsure.report.score_findings import find_all
 from howsure.report.summary import Summary
-from howsure.report.verdict import build_case, compute_guarantees
+from howsure.report.verdict import build_case, choose_guarantee, compute_guarantees
 from howsure.report.verdict_text import measure_base_rate, qualify_guarantees, write_verdict
-from howsure.report.views import build_views, draw_curves, draw_curves_before, list_bands
+from howsure.report.views import (
+    build_suggestions,
+    build_views,
+    draw_curves,
+    draw_curves_before,
+    list_bands,
+)
 from howsure.scores import top_k_mass
 from howsure.tallies.tally import is_tally, needs_zero_one
 
@@ -386,6 +392,11 @@ def _add_sections(data: ReportData, s: Summary, request: ReportRequest) -> None:
         if s.details is not None and s.details.samples is not None:
             preds = s.details.samples.preds
         data["labels"] = build_label_section(s.labels, preds, level)
+    guarantee = choose_guarantee(data.get("guarantees", []))
+    if guarantee is not None:
+        suggested = build_suggestions(s, guarantee["risk"])
+        if suggested is not None:
+            data["suggestions"] = suggested
     data["verdict"] = write_verdict(data, None if s.shape.weighted else s.n)
     if s.images is not None:
         data["images"] = build_image_section(s.images, level, s.shape.names, request.images)

@@ -158,6 +158,16 @@ class GuaranteeSteps(TypedDict):
     steps: list[GuaranteeStep]
 
 
+class SuggestedData(TypedDict):
+    """What `howsure threshold --risk RISK --suggest LEVEL` would suggest for the deferred: the
+    threshold rests on one half of the samples, what is said in `text` on the other half.
+    """
+
+    risk: float
+    level: float
+    text: str
+
+
 class Deciding(TypedDict):
     """What thresholds cost and promise.
 
@@ -746,6 +756,8 @@ class ReportData(TypedDict):
     verdict: list[str]
     base_rate: NotRequired[BaseRate]
     guarantees: NotRequired[list[GuaranteeData]]
+    # For the guarantee of the verdict, where every class has a probability and samples are held.
+    suggestions: NotRequired[SuggestedData]
     calibration_test: NotRequired[ClaimsTest]
     groups: NotRequired[int]
     metrics: Metrics

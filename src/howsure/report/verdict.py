@@ -273,8 +273,10 @@ def compute_guarantees(source: Tally | Outcomes | str, n: int, level: float) -> 
 
 
 def choose_guarantee(guarantees: Sequence[GuaranteeData]) -> GuaranteeData | None:
-    """The guarantee that a verdict speaks of: the strictest of a useful share."""
-    feasible = [g for g in guarantees if g["feasible"]]
+    """The guarantee that a verdict speaks of: the strictest of a useful share. One that always
+    giving the same answer keeps is not offered.
+    """
+    feasible = [g for g in guarantees if g["feasible"] and "empty" not in g]
     # Risks are listed from the strictest on.
     for g in feasible:
         if g["coverage"] >= USEFUL_COVERAGE:

@@ -270,7 +270,7 @@ def describe_decisions(report: ReportData) -> str:
             f"A guarantee of at most {format_share(last['risk'])} errors would be empty: always "
             f'answering "{last.get("empty")}" keeps it.'
         )
-    g = choose_guarantee(offered)
+    g = choose_guarantee(guarantees)
     if g is not None:
         share = "all answers"
         if g["coverage"] < 1:

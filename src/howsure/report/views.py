@@ -5,7 +5,7 @@ operating points: what each threshold accepts, costs and promises.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,12 +18,16 @@ from howsure.bounds import compute_proportion_limits
 from howsure.curves import Curve
 from howsure.curves.curve import trace_ideal
 from howsure.metrics import bands
+from howsure.policies.deployment import assign_folds
 from howsure.policies.guarantee import (
     AcceptedCounts,
     RiskTest,
     count_accepted,
+    guaranteed_threshold,
     search_thresholds,
 )
+from howsure.policies.policy import Policy
+from howsure.policies.suggestions import SHORT_LIST, fit_suggestions
 from howsure.report.catalogue import is_claim
 from howsure.report.masks import draw_thumbnail
 from howsure.report.measurement import clean_counts, list_counts, round_finite, round_numbers
@@ -43,6 +47,7 @@ from howsure.report.report_types import (
     Operating,
     Points,
     Scatter,
+    SuggestedData,
     Suspect,
     Views,
     build_curve_data,
@@ -70,6 +75,7 @@ RELIABILITY_BINS = {
 }
 MAX_FOLLOWED_ON_PAGE = 20  # classes whose deferral a page follows
 MAX_CORNERS = 600
+SUGGESTED_LEVEL = 0.95  # how often the truth is among the suggestions
 GUARANTEE_DELTAS = (0.01, 0.05, 0.1)
 GUARANTEE_RISKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 NO_GUARANTEE_FOR_GROUPS = (
@@ -467,6 +473,33 @@ def build_deciding(s: Summary, level: float) -> Deciding:
         "guarantee": guarantee,
         "why": why,
     }
+
+
+def build_suggestions(s: Summary, risk: float) -> SuggestedData | None:
+    """What a policy of this risk would suggest for what it defers; None where that says nothing.
+
+    >>> from howsure import Predictions
+    >>> preds = Predictions.from_probs([[0.7, 0.1, 0.1, 0.1]], [0])
+    >>> build_suggestions(Summary.of(preds), 0.05) is None
+    True
+    """
+    samples = None if s.details is None else s.details.samples
+    if samples is None or s.labels is not None or s.images is not None or s.shape.weighted:
+        return None
+    preds = samples.preds
+    if not preds.vectors or preds.k is None or preds.k <= SHORT_LIST:
+        return None
+    # As the command does it: halves by its seed, its delta, and groups that stay together.
+    half = assign_folds(preds.n, preds.group, 2, 0)
+    outcomes = samples.outcomes("score", s.first)
+    guarantee = guaranteed_threshold(outcomes[half == 0], risk=risk, delta=0.05)
+    deferred = (half == 1) & (outcomes.score < guarantee.threshold)
+    if not guarantee.feasible or not deferred.any():
+        return None
+    # Only the deferred are looked at, so the policy that is fitted here defers everything.
+    policy = fit_suggestions(Policy(s.first, inf), preds[deferred], SUGGESTED_LEVEL)
+    assert policy.suggestions is not None
+    return {"risk": risk, "level": SUGGESTED_LEVEL, "text": policy.suggestions.to_text()}
 
 
 def _build_guarantee_steps(counts: AcceptedCounts, half: float | None) -> GuaranteeSteps:

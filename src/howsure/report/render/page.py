@@ -327,8 +327,20 @@ def _build_operating_parts(report: ReportData) -> dict[str, object]:
         "decide": decide,
     }
     headings = sections.OPERATING_HEADINGS.items()
+    suggested = report.get("suggestions")
+    suggesting = ""
+    if suggested is not None:
+        suggesting = f"howsure threshold {decide['reading'] or 'FILE'}"
+        suggesting += f" --risk {suggested['risk']:g} --suggest {suggested['level']:g}"
+        if report["score"] != "max_prob":
+            suggesting += f" --score {report['score']}"
+        if decide["calibrated"]:
+            suggesting += " --calibrator calibrator.json"
+        suggesting += " -o policy.json"
     return {
         "operating_columns": columns,
+        "suggested": suggested,
+        "suggesting": suggesting,
         "costs": COSTS,
         "start": start,
         "operating_rows": sections.choose_operating_rows(len(points["coverage"])),

@@ -238,8 +238,7 @@ def find_opening(report: ReportData) -> Opening:
     where there is none, one of a usual coverage.
     """
     points = report["views"]["operating"]
-    offered = [g for g in report.get("guarantees", []) if "empty" not in g]
-    promised = choose_guarantee(offered) if offered else None
+    promised = choose_guarantee(report.get("guarantees", []))
     wanted = OPENING_COVERAGE if promised is None else promised["coverage"]
     distances = [abs(coverage - wanted) for coverage in points["coverage"]]
     row = distances.index(min(distances))
