@@ -1,6 +1,14 @@
-"""Modules that need an optional package are not collected where it is missing; any other failed import is an error."""
+"""Modules that need an optional package are not collected where it is missing; any other failed import is an error.
 
+One thread for linear algebra, as the commands have it: tests already keep every core busy, and threads that wait for
+each other take three times the CPU time. NumPy reads this when it is imported.
+"""
+
+import os
 from importlib.util import find_spec
+
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 NEEDS = {
     "src/howsure/integrations/lightning.py": "lightning",
