@@ -1,8 +1,11 @@
 """All attacks: a table of what was tried and what failed, with the largest memory and the longest
 time.
 
-python -m benchmarks.attack                        everything, mutations for five minutes python -m
-benchmarks.attack --minutes 600 --state fuzz.json --only 7     goes on until 10⁶ mutations are done
+    python -m benchmarks.attack                   everything, mutations for five minutes
+    python -m benchmarks.attack --minutes 600 --state fuzz.json --only 7
+                                                  goes on until 10⁶ mutations are done
+
+With every extra installed; tests of an area that need more (notebooks) count where they can run.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPConnection
@@ -24,13 +27,14 @@ from pathlib import Path
 
 import howsure as hs
 from benchmarks import service
-from benchmarks.attack import fuzz, numbers, programs, states
+from benchmarks.attack import counts, fuzz, numbers, programs, states
 from benchmarks.attack.bodies import BODIES, read_peak
 from benchmarks.attack.bombs import BOMBS
 from benchmarks.attack.child import run
 
 ROOT = Path(__file__).resolve().parents[2]
 MEGABYTES = 600
+COUNT_TESTS = ("cli/test_sql.py", "formats/test_count_tables.py")
 DECISION_LOG_TESTS = ("formats/logs/test_broken_logs.py", "formats/logs/test_decisions.py")
 
 
@@ -118,19 +122,10 @@ def tampered(number: int = 3000) -> Row:
     return added(row, tests(row.area, "attack/test_states.py"))
 
 
-def odd_numbers() -> Row:
-    row = Row("5 numbers at the edge")
-    with tempfile.TemporaryDirectory() as folder:
-        for name, call in chain(numbers.list_bounds(), numbers.list_calls(Path(folder))):
-            start = time.perf_counter()
-            fault = numbers.run(call)
-            row.seconds = max(row.seconds, time.perf_counter() - start)
-            row.tried += 1
-            if fault:
-                row.failed += 1
-                row.faults += (f"{name}: {fault}",)
-    row.megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    return added(row, tests(row.area, "attack/test_edges.py"))
+def odd_numbers(folder: Path) -> Iterator[tuple[str, Callable[[], str]]]:
+    """Numbers at the edge through every function."""
+    for name, call in chain(numbers.list_bounds(), numbers.list_calls(folder)):
+        yield name, partial(numbers.run, call)
 
 
 def services() -> Row:
@@ -156,18 +151,25 @@ def services() -> Row:
     return added(row, tests(row.area, "serving/test_service.py"))
 
 
-def exported() -> Row:
+def exported(folder: Path) -> Iterator[tuple[str, Callable[[], str]]]:
     """Hostile names in exported programs, compiled and run."""
-    row = Row("9 exports: C, JavaScript, SQL")
+    for name, target in programs.list_attacks():
+        yield f"{name[:40]!r} {target}", partial(programs.attack, name, target, folder)
+
+
+def try_each(area: str, attacks: Callable[[Path], Iterable[tuple[str, Callable[[], str]]]]) -> Row:
+    """Attacks that say what went wrong, in this process."""
+    row = Row(area)
     with tempfile.TemporaryDirectory() as folder:
-        for name, target in programs.list_attacks():
+        for name, attack in attacks(Path(folder)):
             start = time.perf_counter()
-            fault = programs.attack(name, target, Path(folder))
+            fault = attack()
             row.seconds = max(row.seconds, time.perf_counter() - start)
             row.tried += 1
             if fault:
                 row.failed += 1
-                row.faults += (f"{name[:40]!r} {target}: {fault}",)
+                row.faults += (f"{name}: {fault}",)
+    row.megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     return row
 
 
@@ -192,19 +194,29 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0, help="of mutations")
     parser.add_argument("--most", type=int, default=1_000_000, help="mutations")
     parser.add_argument("--state", type=Path, help="file from which mutations go on")
-    parser.add_argument("--only", default="12345689d7", help="areas, e.g. 47")
+    parser.add_argument("--only", default="12345689sdn7", help="areas, e.g. 47")
     args = parser.parse_args()
     areas: dict[str, Callable[[], Row]] = {
         "1": bombs,
         "2": lambda: tests("2 escaped outputs", "attack/test_sinks.py"),
         "3": lambda: tests(
-            "3 streams, kills", "serving", "attack/test_faults.py", "attack/test_ordinary.py"
+            "3 streams, kills",
+            "serving",
+            "attack/test_faults.py",
+            "attack/test_ordinary.py",
+            "attack/test_clock.py",
         ),
         "4": tampered,
-        "5": odd_numbers,
-        "6": lambda: tests("6 cluster", "attack/test_cluster.py"),
+        "5": lambda: added(
+            try_each("5 numbers at the edge", odd_numbers), tests("", "attack/test_edges.py")
+        ),
+        "6": lambda: tests("6 cluster", "attack/test_cluster.py", "scale/test_cluster.py"),
         "8": services,
-        "9": exported,
+        "9": lambda: try_each("9 exports: C, JavaScript, SQL", exported),
+        "s": lambda: added(
+            try_each("s queries, count tables", counts.list_attacks), tests("", *COUNT_TESTS)
+        ),
+        "n": lambda: tests("n notebook widget", "notebooks/test_notebooks.py"),
         "d": lambda: tests("d decision logs", *DECISION_LOG_TESTS),
         "7": lambda: mutations(args.minutes, args.state, args.most),
     }

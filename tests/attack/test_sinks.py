@@ -5,11 +5,13 @@ import io
 import json
 import re
 import xml.dom.minidom
+from itertools import islice
 from pathlib import Path
 
 import click
 import numpy as np
 import pytest
+from benchmarks.attack import counts
 
 import howsure as hs
 from howsure import InputError, Predictions
@@ -335,3 +337,11 @@ def test_json_means_the_same_however_it_is_written(text: str, tmp_path: Path) ->
     ids = hs.read(path).ids
     assert ids is not None
     assert ids[0] == text.strip()  # readers take the blanks off
+
+
+def test_queries_slices_and_count_tables(tmp_path: Path) -> None:
+    """Every seventh of the attacks of `python -m benchmarks.attack --only s`."""
+    attacks = islice(counts.list_attacks(tmp_path), 0, None, 7)
+    faults = {name: attack() for name, attack in attacks}
+    assert len(faults) > 70
+    assert {name: fault for name, fault in faults.items() if fault} == {}

@@ -190,7 +190,7 @@ class BandWalk:
                 band[i] = mass.start + absorbed - 1
                 self.used += float(cumulative[absorbed - 1])
                 mass = Mass(mass.start + absorbed, mass.p[absorbed:])
-            elif mass.start > 0 and budget >= 0:
+            elif budget >= 0:
                 band[i] = mass.start - 1  # no walk is left there, so it costs nothing
             self.alive.append(mass)
         self.band = np.maximum.accumulate(band)

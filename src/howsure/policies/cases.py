@@ -179,8 +179,7 @@ def number_cases(group: Array | None) -> tuple[Array, Ints, Ints]:
     """The cases, the first row of each, and the case of each row."""
     if group is None:
         raise InputError("the answers do not say which case they belong to; give group=.")
-    cases, first, place = np.unique(group, return_index=True, return_inverse=True)
-    return cases, first, place.reshape(-1)
+    return np.unique(group, return_index=True, return_inverse=True)
 
 
 def guaranteed_answers(o: Outcomes, *, risk: float, delta: float) -> Guaranteed:

@@ -47,7 +47,7 @@ class Suggestions:
 
     def __post_init__(self) -> None:
         checks.within(self.level, 0, 1, "level")
-        if len(self.keys) != len(self.cuts) or min(self.keys, default=0) < 0:
+        if len(self.keys) != len(self.cuts) or any(key < 0 for key in self.keys):
             raise InputError(f"{len(self.keys)} classes have {len(self.cuts)} cuts.")
         if not all(cut >= 0 for cut in (self.cut, *self.cuts)):
             raise InputError("a cut of suggestions is below 0 or nan.")
