@@ -137,6 +137,45 @@ def test_bad_csv(text: str, message: str) -> None:
         decided(text)
 
 
+def test_two_objects_on_a_line_do_not_hide_one_on_two_lines() -> None:
+    """As many objects as lines, and with commas between the lines they would be a list."""
+    lines = (
+        '{"id": 1, "confidence": 0.9} , {"id": 2, "confidence": 0.9}',
+        '{"id": 3, "confidence": 0.9, "more": [{}',
+        "{}]}",
+        '{"id": 4, "confidence": 0.9}',
+    )
+    told: list[str] = []
+    rows = decided("\n".join(lines), Serving("skip", told.append))
+    assert [(row["line"], row["id"]) for row in rows] == [(4, 4)]
+    assert [line for line in (1, 2, 3) if f"line {line} " in told[line - 1]] == [1, 2, 3]
+
+
+def test_rows_of_every_kind_in_one_block_of_csv() -> None:
+    """Plain rows, empty ones, quotes, a cell too many, a carriage return amid a row."""
+    text = 'id,confidence\na,0.9\n,\n\n"b,""c",0.8\nd,0.7,7\n"e\nf",0.6\ng\rh,0.5\ni,0.4\n'
+    told: list[str] = []
+    rows = decided(text, Serving("skip", told.append))
+    assert [(row["line"], row["id"], row["confidence"]) for row in rows] == [
+        (2, "a", 0.9),
+        (5, 'b,"c', 0.8),
+        (8, "e\nf", 0.6),
+        (10, "i", 0.4),
+    ]
+    assert [part for part in ("line 6:", "line 9:") if any(part in one for one in told)] == [
+        "line 6:",
+        "line 9:",
+    ]
+    assert len(told) == 2
+
+
+def test_plain_rows_are_those_that_the_csv_module_reads() -> None:
+    text = "id,confidence\n  a ,0.9\nä;b, 0.80\n,0.7\n0\x00,1\n"
+    quoted = text.replace("\nä", '\n"ä').replace(";b", ';b"')
+    assert decided(text) == decided(quoted)
+    assert [row["id"] for row in decided(text)] == ["  a ", "ä;b", "", "0\x00"]
+
+
 def test_each_line_is_answered_before_the_next_is_sent() -> None:
     """A pipe that stays open: the answer must not wait for more input."""
     r, w = os.pipe()

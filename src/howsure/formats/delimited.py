@@ -75,10 +75,14 @@ class DelimitedTable:
         """Runs of rows, and the lines that are none."""
         if not self.header and not self._open_lines:
             self.delimiter = find_separator((line for _, line in lines), self.delimiter)
+        columns = self._split_plain_lines(lines)
+        if columns is not None:
+            yield self._build_contents([number for number, _ in lines], columns)
+            return
         rows: Iterable[ParsedRow] | None = self._parse_plain_lines(lines)
         if rows is None:
             rows = self._parse_lines(lines)
-        return self._build_runs(rows)
+        yield from self._build_runs(rows)
 
     def close(self) -> Iterator[Contents | BadLine]:
         """The row whose quotes are still open is a bad one; what it swallowed is read again."""
@@ -97,7 +101,30 @@ class DelimitedTable:
             got, need = "is empty", "a header line and at least one row are needed"
         return InputError(self.path.name, got=got, need=need)
 
-    # Lines → rows of cells
+    # Lines → rows of cells, or at once → columns
+
+    def _split_plain_lines(self, lines: Sequence[NumberedLine]) -> list[list[str]] | None:
+        """The columns of a run of any length where every line is a whole row without quotes; None
+        where it may not be.
+        """
+        width, mark = len(self.header), self.delimiter.encode()
+        raw = [line for _, line in lines]
+        if self._open_lines or not width or self.exact is not None or self.delimiter == ";":
+            return None
+        if any(line.count(mark) != width - 1 or not line.strip(mark) for line in raw):
+            return None
+        whole = mark.join(raw)
+        if (
+            b'"' in whole
+            or b"\r" in whole
+            or max(map(len, raw), default=0) > csv.field_size_limit()
+        ):
+            return None
+        try:
+            cells = whole.decode("utf-8").split(self.delimiter)
+        except UnicodeDecodeError:
+            return None
+        return [cells[i::width] for i in range(width)]
 
     def _parse_plain_lines(self, lines: Sequence[NumberedLine]) -> list[ParsedRow] | None:
         """Every line a row, which it is where there are no quotes; None where it may not be."""
@@ -185,8 +212,9 @@ class DelimitedTable:
         rows = list(rows)
         width = len(self.header)
         whole = [(n, row) for n, row in rows if isinstance(row, list) and len(row) == width]
-        if len(whole) == len(rows) > 0 and self.delimiter != ";":  # nearly always
-            yield self._build_contents([n for n, _ in whole], [row for _, row in whole])
+        if len(whole) == len(rows) > 0 and self.delimiter != ";":
+            columns = list(zip(*(row for _, row in whole), strict=True))
+            yield self._build_contents([n for n, _ in whole], columns)
             return
         checked = ((number, self._check_row(number, cells)) for number, cells in rows)
         for good, run in groupby(checked, key=lambda row: isinstance(row[1], list)):
@@ -199,7 +227,7 @@ class DelimitedTable:
                     numbers.append(number)
                     cells.append(row)
             if good:
-                yield self._build_contents(numbers, cells)
+                yield self._build_contents(numbers, list(zip(*cells, strict=True)))
 
     def _check_row(self, number: int, cells: list[str] | InputError) -> list[str] | InputError:
         """Return the cells, or what is wrong with them."""
@@ -222,8 +250,7 @@ class DelimitedTable:
                 return InputError(where, got=got, hint="write all of them alike")
         return cells
 
-    def _build_contents(self, numbers: list[int], rows: list[list[str]]) -> Contents:
-        columns = list(zip(*rows, strict=True))
+    def _build_contents(self, numbers: list[int], columns: Sequence[Sequence[str]]) -> Contents:
         pairs = zip(self.header, columns, strict=True)
         return Contents(
             path=self.path,

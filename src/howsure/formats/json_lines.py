@@ -91,6 +91,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 DECODER = json.JSONDecoder(parse_constant=_refuse_constant)  # NaN and Infinity are no JSON
+OBJECTS_ON_A_LINE = re.compile(rb"\}\s*,\s*\{")
 
 
 class JsonLinesParser:
@@ -133,21 +134,19 @@ class JsonLinesParser:
     def _parse_plain_lines(
         self, lines: Sequence[NumberedLine]
     ) -> list[tuple[int, JsonObject]] | None:
-        """Every line one object that begins at once; None where it may not be so."""
-        if self.budget is not None:
+        """Every line one object; None where it may not be so."""
+        raw = [line for _, line in lines]
+        # Read as one list, which takes half the time. A comma between two objects on a line could
+        # hide that another object stands on two lines.
+        if self.budget is not None or OBJECTS_ON_A_LINE.search(b"\n".join(raw)):
             return None
-        rows: list[tuple[int, JsonObject]] = []
         try:
-            texts = b"\n".join([raw for _, raw in lines]).decode("utf-8").split("\n")
-            for (number, _), text in zip(lines, texts, strict=True):
-                value, end = DECODER.raw_decode(text)
-                record = as_record(value)
-                if record is None or (end < len(text) and not text[end:].isspace()):
-                    return None
-                rows.append((number, record))
+            values: list[JsonObject] = DECODER.decode(f"[{b','.join(raw).decode('utf-8')}]")
         except (ValueError, RecursionError):
             return None
-        return rows
+        if len(values) != len(lines) or set(map(type, values)) != {dict}:
+            return None
+        return [(number, value) for (number, _), value in zip(lines, values, strict=True)]
 
     def take_list(self, data: bytes) -> Iterator[Contents]:
         """All objects of a list as one run; they are numbered from 1 on."""
@@ -199,7 +198,7 @@ class JsonLinesParser:
         if not rows:
             return
         group_keys = self.group_keys
-        if group_keys is None or len({tuple(record) for _, record in rows}) == 1:
+        if group_keys is None or len(set(map(tuple, (record for _, record in rows)))) == 1:
             yield _build_contents(rows, self.path, size)
             return
         for _, run in groupby(rows, key=lambda row: group_keys(tuple(row[1]))):

@@ -330,7 +330,7 @@ def count_accepted(t: Tally | Outcomes, largest_group: int | None = None) -> Acc
     return AcceptedCounts(
         score=table.score,
         kept=table.ends.astype(np.float64),
-        loss=np.cumsum(table.loss).astype(np.float64),
+        loss=np.cumsum(table.loss, dtype=np.float64),
         zero_one=table.zero_one,
         rows=rows,
         losses=None if ideal is None else ideal.loss,

@@ -36,7 +36,7 @@ from howsure.report.sums import (
     sum_losses,
 )
 from howsure.scores import normalised_entropy
-from howsure.tallies.tally import Tally
+from howsure.tallies.tally import Counts, Tally
 
 OF_CASES: tuple[On, ...] = ("cases", "exact", "macro")  # numbers of cases with many labels
 NEAR_MISS_MIN_CLASSES = 20  # up to so many classes nearly every label is in the top 5
@@ -433,7 +433,7 @@ def find_operating_rows(t: Tally) -> Ints:
     if t.weighted:
         # Sums of weights may end a last bit below the rank that they reach.
         ranks = ranks - WEIGHT_ROUNDING * float(t.n)
-    rows: Ints = np.searchsorted(ends, ranks)
+    rows: Ints = np.searchsorted(ends, _round_up(ranks, ends))
     return sort_distinct(rows.clip(max=len(ends) - 1))
 
 
@@ -442,8 +442,15 @@ def find_asked_coverages(t: Tally) -> Floats:
     ends = t.ends
     coverages = np.arange(1, OPERATING_POINTS + 1) / OPERATING_POINTS
     ranks = coverages * float(ends[-1]) - WEIGHT_ROUNDING * float(t.n)
-    rows = np.searchsorted(ends, ranks).clip(max=len(ends) - 1)
+    rows = np.searchsorted(ends, _round_up(ranks, ends)).clip(max=len(ends) - 1)
     return coverages[np.unique(rows, return_index=True)[1]]
+
+
+def _round_up(ranks: Floats, ends: Counts) -> Counts:
+    """The ranks in the type of the ends: a search in another type would copy all of these."""
+    if ends.dtype.kind == "f":
+        return ranks
+    return np.ceil(ranks).astype(ends.dtype)
 
 
 def find_histogram_edges(t: Tally) -> Floats:
@@ -457,7 +464,9 @@ def find_histogram_edges(t: Tally) -> Floats:
     >>> find_histogram_edges(tally([0.9, 0.8, 0.5], correct=[1, 1, 0])).round(2)[[0, 1, -1]]
     array([-0.05,  0.05,  1.05])
     """
-    finite = t.score[np.isfinite(t.score)]
+    finite = t.score
+    if not np.isfinite(finite[[0, -1]]).all():
+        finite = finite[np.isfinite(finite)]
     low, high = 0.0, 1.0
     if len(finite) and (finite[-1] < 0 or finite[0] > 1):
         low, high = float(finite[-1]), float(finite[0])

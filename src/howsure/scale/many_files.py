@@ -47,7 +47,7 @@ COMPARED_FILES = 50  # of so many the first rows are compared
 COMPARED_ROWS = 1024
 PART_ROWS = 1 << 20  # of a part, where the file can be read in pieces
 MAX_PARTS = 1000  # a larger job has larger parts instead of many more
-WAITING_ROWS = 1 << 22  # rows of waiting summaries, before they are merged into the large one
+WAITING_ROWS = 1 << 25  # rows of waiting summaries, before they are merged into the large one
 MAX_THREADS = 8  # more do not help: the driver merges
 
 

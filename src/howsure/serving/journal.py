@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from itertools import islice
 from json.encoder import encode_basestring_ascii
 from math import inf, isfinite
 from pathlib import Path
@@ -70,10 +71,14 @@ def decision_lines(
 ) -> bytes:
     """One JSON line for each decision."""
     tail = _format_stamp(stamp)
-    inner = _format_decisions(decisions, bursts)
     # Formatted by column, not as one dictionary per line: this is the hot path of a stream.
-    columns = zip(numbers, _format_ids(ids, len(decisions)), inner, strict=True)
-    return "".join([f'{{"line":{n},{name}{text}{tail}\n' for n, name, text in columns]).encode()
+    names = _format_ids(ids, len(decisions))
+    columns = zip(numbers, names, *_format_columns(decisions, bursts), strict=True)
+    lines = [
+        f'{{"line":{n},{name}"decision":{a},"prediction":{p},"confidence":{c},"score":{s}{x}{tail}\n'
+        for n, name, a, p, c, s, x in columns
+    ]
+    return "".join(lines).encode()
 
 
 def case_lines(
@@ -84,11 +89,16 @@ def case_lines(
     stamp: str = "",
 ) -> bytes:
     """One JSON line for each case, with the decision about each of its labels."""
-    tail, inner = _format_stamp(stamp), iter(_format_decisions(decisions))
+    tail = _format_stamp(stamp)
     labels = [strict_json.dump_line(name) for name in names]
+    columns = zip(labels * len(numbers), *_format_columns(decisions), strict=True)
+    inner = (
+        f'{label}:{{"decision":{a},"prediction":{p},"confidence":{c},"score":{s}{x}}}'
+        for label, a, p, c, s, x in columns
+    )
     lines: list[str] = []
     for number, name in zip(numbers, _format_ids(ids, len(numbers)), strict=True):
-        parts = [f"{label}:{{{next(inner)}}}" for label in labels]
+        parts = islice(inner, len(labels))
         lines.append(f'{{"line":{number},{name}"labels":{{{",".join(parts)}}}{tail}\n')
     return "".join(lines).encode()
 
@@ -106,8 +116,12 @@ def _format_ids(ids: Sequence[Any] | None, n: int) -> list[str]:
     return ["" if name is None else f'"id":{_format_value(name)},' for name in ids]
 
 
-def _format_decisions(decisions: Decisions, bursts: Sequence[str] | None = None) -> list[str]:
-    """The decision about each row, as the inside of a JSON object."""
+def _format_columns(
+    decisions: Decisions, bursts: Sequence[str] | None = None
+) -> tuple[Iterable[str], ...]:
+    """Of each row as JSON: the decision, the answer, its confidence, its score, and what else is
+    known of it.
+    """
     n = len(decisions)
     extra = [""] * n
     if decisions.audit is not None:
@@ -147,22 +161,23 @@ def _format_decisions(decisions: Decisions, bursts: Sequence[str] | None = None)
     else:
         names = [strict_json.dump_line(name) for name in decisions.class_names]
         words = [names[answer] if answer >= 0 else "null" for answer in answers]
-    confidence, score = _format_numbers(decisions.confidence), _format_numbers(decisions.score)
-    columns = zip(decisions.accept.tolist(), words, confidence, score, extra, strict=True)
-    return [
-        f'"decision":{DECISION_WORDS[a]},"prediction":{p},"confidence":{c},"score":{s}{x}'
-        for a, p, c, s, x in columns
-    ]
+    confidence = score = _format_numbers(decisions.confidence)
+    # Often the score is the confidence, to the last bit.
+    same = decisions.score.dtype == decisions.confidence.dtype
+    if not same or decisions.score.tobytes() != decisions.confidence.tobytes():
+        score = _format_numbers(decisions.score)
+    decided = [DECISION_WORDS[accepted] for accepted in decisions.accept.tolist()]
+    return decided, words, confidence, score, extra
 
 
 def _format_value(value: Any) -> str:
     return str(value) if type(value) is int else strict_json.dump_line(value)
 
 
-def _format_numbers(x: Array) -> Iterable[str]:
+def _format_numbers(x: Array) -> list[str]:
     """Numbers as JSON writes them; infinite scores become null."""
     if np.isfinite(x).all():  # nearly always
-        return map(repr, x.tolist())
+        return list(map(repr, x.tolist()))
     return [repr(value) if isfinite(value) else "null" for value in x.tolist()]
 
 

@@ -15,7 +15,7 @@ from howsure._core.indices import count_values, repeat_values, sum_runs
 from howsure.metrics.binary import positive_outcomes
 from howsure.metrics.class_calibration import logit
 from howsure.predictions import Outcomes, Predictions
-from howsure.tallies.tally import Tally, needs_claims, needs_zero_one
+from howsure.tallies.tally import PIECE_ROWS, Counts, Tally, needs_claims, needs_zero_one
 from howsure.uncertainty.means import UNSAFE_BELOW_GROUPS, estimate_freedom, student_quantile
 
 __all__ = ["CalibrationTest", "calibration_test"]
@@ -125,17 +125,13 @@ class ClaimRows:
     """Rows of one claim each, ascending: claims, samples, right answers."""
 
     claim: Floats
-    count: Floats
-    right: Floats
+    count: Counts
+    right: Counts
 
     @classmethod
     def of(cls, t: Tally) -> ClaimRows:
         """The rows of a tally of equal weights."""
-        return cls(
-            claim=np.asarray(t.score, dtype=np.float64)[::-1],
-            count=np.asarray(t.count, dtype=np.float64)[::-1],
-            right=np.asarray(t.count - t.loss, dtype=np.float64)[::-1],
-        )
+        return cls(claim=t.score[::-1], count=t.count[::-1], right=(t.count - t.loss)[::-1])
 
     @property
     def variance(self) -> Floats:
@@ -408,22 +404,30 @@ def describe_test(
 ) -> CalibrationTest:
     """The result, with what a sentence about it needs."""
     n = float(rows.count.sum())
-    variance = float(rows.variance.sum())
-    residual = rows.right - rows.count * rows.claim
-    # Nothing that was claimed for certain to be wrong can be right: its logarithm is -inf, the
-    # chance 0.
-    with np.errstate(divide="ignore"):
-        log_chance = float(np.dot(rows.count, np.log(rows.claim)))
+    variance = gap = tilt = expected = log_chance = 0.0
+    for first in range(0, len(rows.claim), PIECE_ROWS):  # columns of all rows would be new memory
+        some = slice(first, first + PIECE_ROWS)
+        claim, count = rows.claim[some], rows.count[some].astype(np.float64)
+        doubt, claimed = 1 - claim, count * claim
+        residual = rows.right[some] - claimed
+        variance += float(np.dot(claimed, doubt))
+        gap -= float(residual.sum())
+        tilt += float(np.dot(residual, 1 - 2 * claim))
+        expected += float(np.dot(count, doubt))
+        # Nothing that was claimed for certain to be wrong can be right: its logarithm is -inf, the
+        # chance 0.
+        with np.errstate(divide="ignore"):
+            log_chance += float(np.dot(count, np.log(claim)))
     return CalibrationTest(
         statistic=float(statistic),
         p=ranks.p,
-        gap=-float(residual.sum()) / n,
+        gap=gap / n,
         p_gap=ranks.of_gap,
-        tilt=float(np.dot(residual, 1 - 2 * rows.claim)) / n,
+        tilt=tilt / n,
         p_tilt=ranks.of_tilt,
         detectable_gap=(POWER_REACH * sqrt(design * variance) + 2 * design) / n,
         errors=round(n - float(rows.right.sum())),
-        expected_errors=float(np.dot(rows.count, 1 - rows.claim)),
+        expected_errors=expected,
         no_error_chance=float(np.exp(log_chance)),
     )
 

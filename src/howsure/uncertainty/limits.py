@@ -322,11 +322,12 @@ def _limit_accuracy(task: LimitsTask) -> LimitsOrReason:
 
 
 def _limit_share_right(case: SampleCase, value: float, half: float) -> Limits:
+    if case.is_simple:
+        low, high = compute_proportion_limits(case.ranks.m, case.n, half)
+        return float(low), float(high)
     influence = compute_error_influence(case, 1 - value)
     design = case.compute_design(lambda: influence, half)
     low, high = compute_proportion_limits(case.ranks.m / design, case.n / design, half)
-    if case.is_simple:
-        return float(low), float(high)
     most_wrong = find_deciding_high(case, influence, 1 - value, half)
     return min(float(low), 1 - most_wrong), float(high)
 
