@@ -14,6 +14,8 @@ import howsure as hs
 from howsure import InputError
 from howsure.formats.count_queries import DIALECTS, query_counts, write_count_query
 from howsure.formats.count_tables import CountTable, count_answers, make_count_table, put_on_grid
+from howsure.metrics.compact_bounds import report_bounds
+from howsure.report.catalogue import list_claim_items, list_ranking_items
 
 RNG = np.random.default_rng(5)
 # Scores on edges of buckets, next to them, at both ends, tied and spread.
@@ -147,34 +149,53 @@ def test_a_query_that_was_not_run_says_so(howsure: Callable[..., Any]) -> None:
     assert howsure("sql", "--dialect", "sqlite", *names, "--grid", "0").code == 2
 
 
+def count_in_database(
+    dialect: str, preds: hs.Predictions, folder: Path, grid: int | None
+) -> CountTable:
+    """What the query of this dialect returns of these rows."""
+    query = write_count_query(dialect, **COLUMNS, grid=grid)
+    if dialect == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        file = folder / "logs.duckdb"
+        file.unlink(missing_ok=True)
+        with duckdb.connect(str(file)) as base:
+            base.register("given", {"p": preds.confidence, "ok": preds.correct})
+            base.execute("CREATE TABLE logs AS SELECT * FROM given")
+        return query_counts(query, file)
+    with sqlite3.connect(":memory:") as base:
+        base.execute("CREATE TABLE logs (p REAL, ok INTEGER)")
+        rows = zip(preds.confidence.tolist(), preds.correct.tolist(), strict=True)
+        base.executemany("INSERT INTO logs VALUES (?, ?)", rows)
+        made = base.execute(query)
+        names = [column[0] for column in made.description]
+        cells = zip(*made.fetchall(), strict=True)
+    return make_count_table({n: np.array(c) for n, c in zip(names, cells, strict=True)})
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
 @pytest.mark.parametrize("name", SETS)
-def test_real_sets_by_rows_by_counts_and_by_sql(name: str, shared: Path) -> None:
+def test_real_sets_by_rows_by_counts_and_by_sql(
+    name: str, dialect: str, shared: Path, tmp_path: Path
+) -> None:
     """The tallies are the same to the last bit, and so is whatever is made of them."""
     preds = hs.read(shared / "data" / f"{name}.npz", split="test")
     if preds.n > 30_000:
         preds = preds[:30_000]
-    rows = list(zip(preds.confidence.tolist(), preds.correct.tolist(), strict=True))
     exact = hs.tally(preds.confidence, correct=preds.correct)
-    tables = [count_answers([preds])]
-    with sqlite3.connect(":memory:") as base:
-        base.execute("CREATE TABLE logs (p REAL, ok INTEGER)")
-        base.executemany("INSERT INTO logs VALUES (?, ?)", rows)
-        cells = zip(*base.execute(write_count_query("sqlite", **COLUMNS)).fetchall(), strict=True)
-    columns = ("confidence", "correct", "count")
-    tables.append(make_count_table(dict(zip(columns, map(np.array, cells), strict=True))))
-    for table in tables:
+    for table in (count_answers([preds]), count_in_database(dialect, preds, tmp_path, None)):
         made = table.tally()
         for part in ("score", "count", "loss"):
             assert np.array_equal(getattr(made, part), getattr(exact, part)), part
         assert (hs.aurc(made), hs.auroc(made)) == (hs.aurc(exact), hs.auroc(exact))
         assert hs.ece(made) == pytest.approx(hs.ece(exact), abs=1e-12)
-    query = write_count_query("sqlite", **COLUMNS, grid=300)
-    with sqlite3.connect(":memory:") as base:
-        base.execute("CREATE TABLE logs (p REAL, ok INTEGER)")
-        base.executemany("INSERT INTO logs VALUES (?, ?)", rows)
-        cells = zip(*base.execute(query).fetchall(), strict=True)
-    columns = (*columns, "score_low", "score_high")
-    small = make_count_table(dict(zip(columns, map(np.array, cells), strict=True))).tally()
-    for metric in (hs.aurc, hs.auroc, hs.ece):
-        low, high = hs.certified(metric, small)
-        assert low <= metric(exact) <= high
+    small = count_in_database(dialect, preds, tmp_path, 300).tally()
+    items = [*list_ranking_items(), *list_claim_items()]
+    bounds = report_bounds(items, small)
+    known = {name for name, one in bounds.items() if one["bounds"] is not None}
+    assert {"aurc", "augrc", "auroc", "coverage_at_risk_0.05", "ece", "mce"} <= known
+    for item in items:
+        if item.name in known:
+            low, high = bounds[item.name]["bounds"]
+            value = item.measure(exact)
+            assert low is None or low <= value, item.name
+            assert high is None or value <= high, item.name

@@ -176,7 +176,9 @@ def test_tables_that_cannot_be(
 
 
 @pytest.mark.parametrize(
-    "line", ["0.9,1,4,0.5,0.8", "0.7,1,4,0.8,0.6", "0.7,1,4,nan,0.8"], ids=["out", "turned", "nan"]
+    "line",
+    ["0.9,1,4,0.5,0.8", "0.7,1,4,0.8,0.6", "0.7,1,4,nan,0.8", "0.7,1,4,-1,1", "0.7,1,4,0,2"],
+    ids=["out", "turned", "nan", "below 0", "above 1"],
 )
 def test_scores_outside_their_cell(
     line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -185,6 +187,35 @@ def test_scores_outside_their_cell(
     table = write(tmp_path, "0.3,0,9,0.2,0.4", line, head=head)
     code, _, err = run(capsys, "evaluate", table)
     assert (code, len(err.splitlines())) == (2, 1)
+
+
+def test_a_cell_has_both_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = write(tmp_path, "0.7,1,4,0.6", head="confidence,correct,count,score_low")
+    code, _, err = run(capsys, "evaluate", table)
+    assert (code, "has score_low alone" in err) == (2, True)
+
+
+def test_what_a_report_of_merged_cells_says_is_true(
+    shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, table = shared / "data" / "nn_resnet110_c10.npz", tmp_path / "counts.csv"
+    options = ("--grid", 300, "--min-count", 5)
+    assert run(capsys, "count", rows, "--split", "test", "-o", table, *options)[0] == 0
+    preds = read(rows, split="test")
+    found = {one["name"]: one for one in report(capsys, table)["findings"]}
+    top = found["over_confident_above_0.9"]
+    cut = float(top["text"].split("above ")[1].split(":")[0])
+    above = preds.confidence > cut
+    assert (top["evidence"]["n"], top["evidence"]["wrong"]) == (
+        int(above.sum()), int((above & ~preds.correct).sum()),
+    )  # fmt: skip
+    # The highest cell begins below 0.999, so that nobody knows how many are above.
+    assert "label_errors" not in found
+    low, high = found["hidden_error"]["evidence"]["piece"]
+    assert low == pytest.approx(round(low * 300) / 300, abs=1e-9)
+    assert high == pytest.approx(round(high * 300) / 300, abs=1e-9)
+    code, out, _ = run(capsys, "evaluate", table)
+    assert (code, "howsure threshold" in out, "howsure calibrate" in out) == (0, False, False)
 
 
 def test_a_billion_answers_have_a_threshold(
@@ -254,6 +285,10 @@ def test_a_mean_is_never_taken_for_the_score_of_an_answer(
     with pytest.raises(InputError, match="cells of several scores"):
         read(table)
     assert "stops" not in run(capsys, "doctor", table)[1]
+    policy = tmp_path / "policy.json"
+    assert run(capsys, "threshold", rows, "--accuracy", 0.5, "-o", policy)[0] == 0
+    code, out, err = run(capsys, "decide", policy, table)
+    assert (code, out, "counts cells of several scores" in err) == (2, "", True)
 
 
 @pytest.fixture

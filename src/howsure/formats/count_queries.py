@@ -128,6 +128,8 @@ def query_counts(query: str, database: str | Path) -> CountTable:
     name = str(database)
     try:
         with duckdb.connect(name, read_only=name != ":memory:") as connection:
+            # Where Python seems to be interactive, a bar would stand in the report's JSON.
+            connection.execute("SET enable_progress_bar = false")
             columns = connection.execute(query).fetchnumpy()
     except duckdb.Error as e:
         raise InputError(f"DuckDB refuses --sql: {str(e).splitlines()[0]}") from None

@@ -124,13 +124,21 @@ def make_count_table(arrays: Mapping[str, Array], path: str = "the table") -> Co
         got = f"sums up to {total:.3g}"
         raise InputError("count", got=got, need=f"at most {MAX_ANSWERS:.0e} answers can be counted")
     low, high = score, score
-    if all(name in arrays for name in CELL_ENDS):
+    ends = [name for name in CELL_ENDS if name in arrays]
+    if len(ends) == 1:
+        got, need = f"has {ends[0]} alone", "a cell of several scores has two ends"
+        raise InputError(path, got=got, need=f"{need}: {' and '.join(CELL_ENDS)}")
+    if ends:
         low, high = (checks.column(arrays[name], name).astype(np.float64) for name in CELL_ENDS)
         bad = ~((low - END_ROUNDING <= score) & (score <= high + END_ROUNDING) & (low <= high))
+        need = "a cell holds scores between its ends"
+        if kind == "confidence":
+            bad |= (low < 0) | (high > 1)
+            need += ", which lie in [0, 1]"
         if bad.any():
             i = checks.find_first(bad)
             got = f"is {score[i]:g} in a cell from {low[i]:g} to {high[i]:g}"
-            raise InputError(kind, row=i, got=got, need="a cell holds scores between its ends")
+            raise InputError(kind, row=i, got=got, need=need)
     known = (*COUNTED_VALUES, *CELL_ENDS, *OUTCOMES, "count")
     columns = {name: a for name, a in arrays.items() if name not in known}
     table = CountTable(

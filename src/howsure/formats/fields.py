@@ -74,7 +74,8 @@ def load_fields(contents: Contents, options: ReadOptions, report: Report = refus
     """Find the parts by name and load them; `report` is called with each cell that does not fit."""
     kind, wanted = plan_wanted(contents, options)
     ends = [name for name in CELL_ENDS if name in contents.entries]
-    if "count" in wanted and ends and ATTRIBUTE + ends[0] not in wanted:
+    has_counts = "count" in wanted or "count" in contents.entries
+    if has_counts and len(ends) == 2 and ATTRIBUTE + ends[0] not in wanted:
         # A mean would pass for the score of every answer in its cell.
         raise InputError(
             contents.path.name,

@@ -22,7 +22,7 @@ from howsure.formats.column_names import (
 from howsure.formats.contents import Contents
 from howsure.predictions import Predictions
 from howsure.predictions.given_answers import name_numbers
-from howsure.predictions.read_options import ReadOptions, Receipt
+from howsure.predictions.read_options import CELLS_NOTE, ReadOptions, Receipt
 
 # What columns may be that no part is called by: named where nothing plays this part.
 TELLING_NAMES = {
@@ -71,7 +71,7 @@ def build_receipt(contents: Contents, options: ReadOptions) -> Receipt:
             of_class_1 = is_number(next(iter(entry.load()), None))
     notes = contents.notes
     if "count" in columns and all(name in contents.entries for name in CELL_ENDS):
-        notes = (*notes, "cells of several scores are known by their mean")
+        notes = (*notes, CELLS_NOTE)
     classes = None
     if kind in VECTORS and not options.multilabel:
         classes = infer_classes(columns[kind])

@@ -160,6 +160,7 @@ VECTOR_PARTS = ("logits", "mc_logits", "probs", "mc_probs", "logprobs")
 TOLD_PARTS = ("count", "weight", "group")
 LISTED_COLUMNS = 3  # of a part; of more the first and the last are told
 LISTED_UNUSED = 4
+CELLS_NOTE = "cells of several scores are known by their mean"  # of a count table
 
 
 @frozen

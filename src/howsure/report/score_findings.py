@@ -27,9 +27,11 @@ from howsure.report.verdict import (
     compute_lower_tail,
     compute_overall_gap,
     compute_upper_tail,
+    find_sure_cut,
     format_percent,
     sum_above,
 )
+from howsure.tallies.row_tally import as_rows, find_score_ends
 from howsure.tallies.tally import Counts, Tally
 from howsure.uncertainty.means import student_quantile
 
@@ -64,9 +66,10 @@ def find_all(case: FindingCase) -> list[FindingData]:
 
 def find_overconfident_top(case: FindingCase) -> Finding | None:
     """Answers with a confidence of 0.9 and more are wrong more often than they claim."""
-    if case.tally.score_range()[1] < HIGH_CONFIDENCE:
+    cut = find_sure_cut(case.tally, HIGH_CONFIDENCE)
+    if case.tally.score_range()[1] < cut:
         return None
-    top = sum_above(case.tally, HIGH_CONFIDENCE)
+    top = sum_above(case.tally, cut)
     n, claim, wrong = top.count[0], top.claim[0], top.loss[0]
     p = float(compute_upper_tail(wrong / case.effect, n / case.effect, 1 - claim / n))
     # An excess of less than a fifth is no news, however certain.
@@ -75,7 +78,7 @@ def find_overconfident_top(case: FindingCase) -> Finding | None:
     return Finding(
         name="over_confident_above_0.9",
         text=(
-            f"Overconfident above 0.9: {wrong:,.0f} of {n:,.0f} such answers are wrong where the confidences imply "
+            f"Overconfident above {cut:.4g}: {wrong:,.0f} of {n:,.0f} such answers are wrong where the confidences imply "
             f"{n - claim:,.0f}. They are right {format_percent(1 - wrong / n)} of the time and claim "
             f"{format_percent(claim / n)}."
         ),
@@ -163,9 +166,10 @@ def find_mce_from_few(case: FindingCase) -> Finding | None:
 
 def find_label_errors(case: FindingCase) -> Finding | None:
     """More answers are wrong although the model is very sure than its confidence allows."""
-    if case.tally.score_range()[1] < NEAR_CERTAINTY:
+    cut = find_sure_cut(case.tally, NEAR_CERTAINTY)
+    if case.tally.score_range()[1] < cut:
         return None
-    top = sum_above(case.tally, NEAR_CERTAINTY)
+    top = sum_above(case.tally, cut)
     n, wrong = top.count[0], top.loss[0]
     promised = n - top.claim[0]
     p = float(compute_upper_tail(wrong / case.effect, n / case.effect, promised / n))
@@ -176,7 +180,7 @@ def find_label_errors(case: FindingCase) -> Finding | None:
         name="label_errors",
         text=(
             f"Sure and wrong: {wrong:,.0f} answers are wrong although the model is at least "
-            f"{format_percent(NEAR_CERTAINTY)} sure, where {promised:.1f} would be expected. Their labels may be wrong, "
+            f"{format_percent(cut)} sure, where {promised:.1f} would be expected. Their labels may be wrong, "
             "or the confidence is: look at these first."
         ),
         evidence={
@@ -251,6 +255,12 @@ def cut_bins(case: FindingCase) -> list[BinPieces]:
     # One pass over the tally sums the pieces of all bins, which are neighbours in it.
     every_cut = sort_distinct(np.concatenate(([0], *wide, [t.n])))
     sums = t.between(every_cut)
+    lowest, highest = sums.low, sums.high
+    if t.approximate is not None:  # where the outer buckets of a piece end, not their means
+        ends = find_score_ends(as_rows(t))
+        first = t.first_rows(every_cut)
+        lowest = ends[0][np.append(first[1:], t.distinct) - 1]
+        highest = ends[1][first]
     # Each piece is tested in both directions.
     tests = 2 * sum(len(inner) - 1 for inner in wide)
     level = FALSE_FINDING_RATE / max(tests, 1)
@@ -258,7 +268,7 @@ def cut_bins(case: FindingCase) -> list[BinPieces]:
     for inner in wide:
         rows = slice(*np.searchsorted(every_cut, inner[[0, -1]]))
         n, claim, wrong = sums.count[rows], sums.claim[rows], sums.loss[rows]
-        low, high = sums.low[rows], sums.high[rows]
+        low, high = lowest[rows], highest[rows]
         # Counts are divided by the design effect, as if so many samples were independent.
         k, m, q = wrong / case.effect, n / case.effect, 1 - claim / n
         gaps = claim / n - (1 - wrong / n)

@@ -30,6 +30,7 @@ from howsure.report.report_types import (
     Value,
 )
 from howsure.report.summary import Summary
+from howsure.tallies.row_tally import as_rows, find_score_ends
 from howsure.tallies.tally import RangeSums, Tally
 from howsure.uncertainty.intervals import each_interval
 from howsure.uncertainty.means import (
@@ -200,6 +201,16 @@ def compute_lower_tail(k: ArrayLike, n: ArrayLike, q: ArrayLike) -> Floats:
 
 def _broadcast_floats(*arrays: ArrayLike) -> tuple[Array, ...]:
     return np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in arrays))
+
+
+def find_sure_cut(t: Tally, score: float) -> float:
+    """The score itself; of a compact tally the lower end of the lowest bucket that is at least this
+    much as a whole, infinite where there is none.
+    """
+    if t.approximate is None:
+        return score
+    low = find_score_ends(as_rows(t))[0]
+    return float(low[low >= score].min(initial=np.inf))
 
 
 def sum_above(t: Tally, score: float) -> RangeSums:

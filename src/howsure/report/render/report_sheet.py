@@ -16,6 +16,7 @@ from howsure.policies.deployment import (
     ShareData,
     TrialData,
 )
+from howsure.predictions.read_options import CELLS_NOTE
 from howsure.report.catalogue import TERMINAL_NUMBERS
 from howsure.report.render.sections import (
     build_bands_table,
@@ -147,14 +148,20 @@ def suggest_steps(report: ReportData, *, page: bool = False, full: bool = False)
     >>> steps[-1].run
     "report.to_html('report.html')"
     """
-    reading = report["provenance"].get("reading")
+    origin = report["provenance"]
+    reading, command = origin.get("reading"), origin.get("command")
     steps: list[NextStep] = []
-    if reading is None:
+    if reading is None:  # arrays, or a query, which no other command takes
+        every, to_page = "print(report.to_text(full=True))", "report.to_html('report.html')"
+        if command is not None:
+            every, to_page = f"{command} --full", f"{command} --html report.html"
         if not full:
-            steps.append(NextStep(run="print(report.to_text(full=True))", why="all numbers"))
+            steps.append(NextStep(run=every, why="all numbers"))
         if not page:
-            steps.append(NextStep(run="report.to_html('report.html')", why=PAGE_PURPOSE))
+            steps.append(NextStep(run=to_page, why=PAGE_PURPOSE))
         return steps
+    # Cells of several scores tell no single answer, which other commands need.
+    has_scores = CELLS_NOTE not in origin.get("receipt", {}).get("notes", ())
     findings = {finding["name"] for finding in report["findings"]}
     ranks, calibrated = "does_not_rank" not in findings, report["calibration"] is not None
     calibrator = " --calibrator calibrator.json" if calibrated else ""
@@ -162,11 +169,11 @@ def suggest_steps(report: ReportData, *, page: bool = False, full: bool = False)
         others = " ".join(f"--score {name}" for name in (report["score"], *report["scores"]))
         command = f"howsure compare {reading} {others}"
         steps.append(NextStep(run=command, why="whether another score ranks better"))
-    if findings & MISCALIBRATION_FINDINGS and not calibrated:
+    if findings & MISCALIBRATION_FINDINGS and has_scores and not calibrated:
         command = f"howsure calibrate --fit VAL --on {reading} -o calibrator.json"
         why = "make the confidence honest; VAL: labelled data that trained nothing"
-        if "fitting" in report["provenance"]:
-            command = f"howsure calibrate {report['provenance']['fitting']} -o calibrator.json"
+        if "fitting" in origin:
+            command = f"howsure calibrate {origin['fitting']} -o calibrator.json"
             why = "make the confidence honest: fitted on the split val, judged on test"
         steps.append(NextStep(run=command, why=why))
     evaluate = f"howsure evaluate {reading}"
@@ -178,7 +185,7 @@ def suggest_steps(report: ReportData, *, page: bool = False, full: bool = False)
         options = f"--loss dice --risk {possible[0]['risk']:g} --bound betting"
         command = f"howsure threshold {reading} {options} -o policy.json"
         steps.append(NextStep(run=command, why="which images need no reader"))
-    elif ranks:
+    elif ranks and has_scores:
         # The lowest risk that the data allow for a good share of answers. A promise needs some
         # distance to what the data show, so 0.01 on the data allows 0.02.
         risk = "0.1"
