@@ -7,15 +7,19 @@ the command line itself, with what it printed.
 
 from __future__ import annotations
 
+import json
 import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from hashlib import sha256
 from importlib import import_module
 from importlib.resources import files
 from io import BytesIO, StringIO
+from itertools import islice
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -24,8 +28,11 @@ from howsure._core.checks import InputError
 from howsure._core.file_access import replace_file
 from howsure._core.text import listener
 from howsure._core.version import __version__
-from howsure.cli.common import note, say
+from howsure.cli.common import READING_OPTIONS, list_reading_words, note, say
 from howsure.cli.input_output import InputPath, OutputPath, PathCommand
+
+if TYPE_CHECKING:
+    from howsure.formats import Description, ReadOptions
 
 PYODIDE_VERSION = "0.28.3"
 PYODIDE_RELEASE = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/"
@@ -45,6 +52,7 @@ PYODIDE_FILES = {
 
 PURE_PACKAGES = ("howsure", "click", "jinja2", "markupsafe", "rich")
 PACKAGE_SUFFIXES = (".py", ".j2", ".css", ".js", ".html", ".json", ".npz", ".typed")
+UNUSED_FOLDERS = ("howsure/cli/static/", "howsure/torch/", "howsure/integrations/")
 NUMPY_UNUSED = ("/tests/", "/include/", "_tests.cpython", "/_core/lib/", ".pyi", ".pyx", ".pxd")
 SCIPY_FOLDERS = ("scipy/special/", "scipy/_lib/")
 SCIPY_FILES = (
@@ -64,6 +72,15 @@ SCIPY_UNUSED = (
 # for.
 EMPTY_LINALG = b'"""Left out: the page needs scipy.special only."""\n'
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)
+SAY_IN_TABLE = "say in the table below what each column is"
+MOST_CHOICES = 3  # ways to read a file that the page offers
+PANDAS_READERS = {
+    "parquet": "read_parquet",
+    "pq": "read_parquet",
+    "arrow": "read_feather",
+    "feather": "read_feather",
+    "ipc": "read_feather",
+}
 
 
 @click.command(cls=PathCommand)
@@ -124,7 +141,8 @@ def build_app(pyodide: Mapping[str, bytes]) -> dict[str, bytes]:
         root = Path(str(import_module(package).__file__)).parent
         for path in sorted(root.rglob("*")):
             name = PurePosixPath(package, *path.relative_to(root).parts)
-            if path.suffix in PACKAGE_SUFFIXES and "__pycache__" not in name.parts:
+            left_out = str(name).startswith(UNUSED_FOLDERS) or "__pycache__" in name.parts
+            if path.suffix in PACKAGE_SUFFIXES and not left_out:
                 pure[str(name)] = path.read_bytes()
     parts = {
         "pyodide.mjs": pyodide["pyodide.mjs"],
@@ -177,12 +195,13 @@ def _build_pages() -> dict[str, bytes]:
         f"script-src 'self' 'wasm-unsafe-eval' blob: {scripts}; style-src 'self' {styles}"
     )
     inner = _read_static("frame.html").replace("POLICY", inner_policy).replace("STYLE", style)
-    inner = inner.replace("GUARD", guard).replace("SCRIPT", script)
+    # The look of the page is that of a report; its own style is what a report does not have.
+    inner = inner.replace("LOOK", report_style).replace("GUARD", guard).replace("SCRIPT", script)
     return {
         "index.html": _read_static("index.html").replace("POLICY", outer_policy).encode(),
         "frame.html": inner.replace("RELEASE", __version__).encode(),
         "app.js": _read_static("app.js").encode(),
-        "app.css": _read_static("app.css").encode(),
+        "app.css": f"{report_style}\n{_read_static('app.css')}".encode(),
     }
 
 
@@ -280,30 +299,240 @@ def _pack_zip(contents: Mapping[str, bytes]) -> bytes:
 # What the page calls in its worker
 
 
+class Choice(TypedDict):
+    """A button: reading options that are added, or the task that is chosen instead."""
+
+    text: str
+    options: Mapping[str, object]
+    task: str
+
+
 def run_command(
-    arguments: Sequence[str], tell: Callable[[str], object], stage: Callable[[str], object] = len
+    arguments: Sequence[str],
+    tell: Callable[[str], object],
+    stage: Callable[[str], object] = len,
+    mistake: Callable[[str], object] = len,
 ) -> tuple[int, str, str]:
     """Run `howsure` with these arguments: its exit code, standard output and standard error.
 
-    `tell` gets the lines of standard error while they are written, `stage` what is being worked on.
+    `tell` gets the lines of standard error while they are written, `stage` what is being worked on,
+    `mistake` the sentence and the choices of a user's mistake, as JSON.
 
     >>> run_command(["--version"], tell=str)[1].split(",")[0]
     'howsure'
     """
-    from howsure.cli.main import main
+    from howsure.cli.main import main, mistakes
 
     # A report records the command that made it, which it reads from sys.argv.
     before, sys.argv = sys.argv, ["howsure", *arguments]
     out, err = StringIO(), _ForwardedText(tell)
     previous = listener.set(stage)
+    previous_mistakes = mistakes.set(lambda e: mistake(strict_json.dump_line(_describe_mistake(e))))
     try:
         with redirect_stdout(out), redirect_stderr(err):
             main(list(arguments))
     except SystemExit as e:
         return int(e.code or 0), out.getvalue(), err.getvalue()
     finally:
+        mistakes.reset(previous_mistakes)
         listener.reset(previous)
         sys.argv = before
+
+
+def _describe_mistake(error: Exception) -> dict[str, object]:
+    """What the page says of a mistake, and the buttons below it."""
+    from howsure.formats.assembly import SameRows
+
+    if not isinstance(error, SameRows):
+        return {"text": str(error), "choices": []}
+    choices = [
+        Choice(text="Compare them: they are models", options={}, task="compare"),
+        Choice(
+            text="Average them: they are members of an ensemble",
+            options={"several": "ensemble"},
+            task="",
+        ),
+        Choice(
+            text="Put them together: they are parts of one data set",
+            options={"several": "parts"},
+            task="",
+        ),
+    ]
+    return {"text": f"{error.what} {error.got}. What are they?", "choices": choices}
+
+
+def group_names(names: Sequence[str]) -> str:
+    """Which files of the page are one, as JSON: the first name of each with all of them."""
+    from howsure.formats.contents import group_files
+
+    return strict_json.dump_line(group_files(names))
+
+
+def examine(name: str, given: str, others: Sequence[str]) -> str:
+    """What the page shows of a file, as JSON.
+
+    `given` are the reading options that were chosen for it, as JSON, and `labels`: the file of
+    labels with the column to join by. Labels are looked for in the `others`.
+    """
+    from howsure.cli.doctor import examine_file
+    from howsure.cli.questions import list_questions
+    from howsure.formats.diagnosis import DECISIONS_ONLY
+    from howsure.predictions.read_options import ReadOptions
+
+    fields = json.loads(given)
+    labels = fields.pop("labels", None)
+    options = ReadOptions(**fields)
+    # A name that begins with a dash would be an option.
+    path = f"./{name}" if name.startswith("-") else name
+    card: dict[str, object] = {
+        "path": path,
+        "arguments": list_reading_words((), options, labels),
+        "title": "",
+        "receipt": "",
+        "columns": [],
+        "splits": [],
+        "problems": [],
+        "choices": [],
+        "unused": [],
+        "judged": False,
+    }
+    try:
+        if list_questions([path], options) is not None:
+            card |= _examine_log(path, options, labels)
+            return strict_json.dump_line(card)
+        description, problems = examine_file(path, options, labels)
+    except ModuleNotFoundError as e:
+        text = (
+            f"Reading {name} needs {e.name}, which a browser does not have. {_explain_saving(name)}"
+        )
+        card["problems"] = [{"text": text, "stops": True}]
+        return strict_json.dump_line(card)
+    except InputError as e:
+        card["problems"] = [{"text": str(e), "stops": True}]
+        return strict_json.dump_line(card)
+    if description is not None:
+        card["title"] = description.format
+        card["splits"] = description.splits
+        card["columns"] = _list_columns(description)
+    unread = [p for p in problems if p.stops or p.anyway == DECISIONS_ONLY]
+    if unread:
+        card["choices"] = _list_choices(path, options, others)
+    else:
+        card["judged"] = True
+        card |= _describe_reading(path, options, description)
+    sentences: list[dict[str, object]] = []
+    for problem in problems:
+        # The file is known here, and what the buttons do need not be said.
+        where = problem.where.removeprefix(name).removeprefix(", ")
+        text = f"{where}: {problem.what}" if where else problem.what
+        if not (card["choices"] and problem in unread):
+            # A column is named in the table here, not by an option of the command line.
+            by_option = card["columns"] and "--" in problem.fix
+            text += f"; {SAY_IN_TABLE if by_option else problem.fix}"
+        if not text.startswith(name):
+            text = text[:1].upper() + text[1:]
+        sentences.append({"text": f"{text.removesuffix('.')}.", "stops": problem in unread})
+    card["problems"] = sentences
+    return strict_json.dump_line(card)
+
+
+def _examine_log(
+    path: str, options: ReadOptions, labels: tuple[str, str] | None
+) -> dict[str, object]:
+    """What the page shows of a decision model's log."""
+    from howsure.formats.logs.decision_survey import survey_log
+
+    survey = survey_log(Path(path), options, labels)
+    asked = [f"{question.name!r} ({question.answers:,} answers)" for question in survey.questions]
+    return {
+        "title": survey.title,
+        "receipt": "; ".join([f"questions {', '.join(asked)}", *survey.notes]),
+        "problems": [{"text": str(p), "stops": p.stops} for p in survey.problems],
+        "judged": not any(p.stops for p in survey.problems),
+    }
+
+
+def _list_columns(description: Description) -> list[dict[str, object]]:
+    """The table of the page: columns that belong together are one row."""
+    from howsure.cli.doctor import group_items, name_group
+
+    columns: list[dict[str, object]] = []
+    for group in group_items(description.items):
+        columns.append(
+            {
+                "shown": name_group(group),
+                "names": ",".join(item.name for item in group),
+                "shape": group[0].shape,
+                "dtype": group[0].dtype,
+                "part": group[0].part,
+            }
+        )
+    return columns
+
+
+def _list_choices(path: str, options: ReadOptions, others: Sequence[str]) -> list[Choice]:
+    """Ways to read a file that cannot be judged as it is; each was tried."""
+    from howsure.cli.asking import phrase_choice
+    from howsure.formats.proposals import find_label_file, list_proposals
+
+    choices: list[Choice] = []
+    try:
+        labels = find_label_file(Path(path), others, options)
+    except InputError:
+        labels = None  # the file itself cannot be opened
+    if labels is not None:
+        text = f"Take the labels from {labels[0]}, joined by {labels[1]}"
+        choices.append(Choice(text=text, options={"labels": labels}, task=""))
+    for proposal in islice(list_proposals(Path(path), options), MOST_CHOICES):
+        choices.append(_make_choice(phrase_choice(proposal, options), proposal))
+    return choices
+
+
+def _make_choice(text: str, proposal: ReadOptions) -> Choice:
+    changed: dict[str, object] = {}
+    for field in READING_OPTIONS:
+        value = getattr(proposal, field)
+        if field in ("names", "where") or value != getattr(type(proposal), field):
+            changed[field] = value
+    return Choice(text=text, options=changed, task="")
+
+
+def _describe_reading(
+    path: str, options: ReadOptions, description: Description | None
+) -> dict[str, object]:
+    """What a file is taken for, in words, and the columns that are not used with what they may be."""
+    from howsure.cli.asking import phrase_choice
+    from howsure.formats.column_names import SUGGESTION_ROWS, plan_wanted
+    from howsure.formats.files import read_beginning
+    from howsure.formats.receipts import build_receipt, find_unused
+
+    splits = [] if description is None else [split for split in description.splits if split]
+    if options.split is None and len(splits) > 1:
+        # The one that the page proposes to evaluate.
+        options = replace(options, split="test" if "test" in splits else splits[0])
+    try:
+        contents = read_beginning(path, SUGGESTION_ROWS)
+        receipt = build_receipt(contents, options)
+        unused = find_unused(contents, plan_wanted(contents, options)[1], options)
+    except InputError:
+        return {}  # a log of a language model, whose columns are not those of the file
+    choices: list[Choice] = []
+    for name, part in unused.items():
+        proposal = replace(options, mc=True) if part == "mc" else options.with_names(**{part: name})
+        choices.append(
+            _make_choice(phrase_choice(proposal, options), replace(proposal, split=None))
+        )
+    return {"receipt": replace(receipt, unused={}).describe(), "unused": choices}
+
+
+def _explain_saving(name: str) -> str:
+    """How a file of another kind is made, where Python is; tables need no howsure there."""
+    stem, _, suffix = name.rpartition(".")
+    reader = PANDAS_READERS.get(suffix.lower())
+    line = f"import howsure as hs; hs.write(hs.read({name!r}), {f'{stem}.npz'!r})"
+    if reader is not None:
+        line = f"import pandas; pandas.{reader}({name!r}).to_csv({f'{stem}.csv'!r}, index=False)"
+    return f"Save it as npz, csv or jsonl, in Python: {line}"
 
 
 def run_example(source: str) -> str:

@@ -679,7 +679,12 @@ def format_reading_call(files: Sequence[str], options: ReadOptions) -> str:
 def list_reading_words(
     files: Sequence[str], options: ReadOptions, labels: tuple[str, str] | None
 ) -> list[str]:
-    """The same, word by word; `labels` is a file of labels and what it is joined by."""
+    """The same, word by word; `labels` is a file of labels and what it is joined by.
+
+    >>> from howsure.predictions.read_options import ReadOptions
+    >>> list_reading_words(["a.csv", "b.csv"], ReadOptions(several="ensemble"), ("y.csv", "item"))
+    ['a.csv', 'b.csv', '--ensemble', '--labels', 'y.csv', '--join', 'item']
+    """
     words = list(files)
     for field in READING_OPTIONS:
         value = getattr(options, field)
@@ -691,6 +696,8 @@ def list_reading_words(
         elif field == "where":
             for column, cell in options.where.items():
                 words += ["--where", f"{column}={cell}"]
+        elif field == "several" and value is not None:
+            words.append(f"--{value}")
         elif value is True:
             words.append(option)
         elif value != getattr(type(options), field):  # a field keeps its default on the class

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -41,6 +42,9 @@ COMMANDS = {
     "threshold": "Above which confidence may the model decide alone?",
     "verify": "Is a policy as it was saved, and does its bound follow from its counts?",
 }
+# Who hears of a mistake beside standard error: the page in the browser, which shows ways out. By
+# default nobody: `repr` does nothing with it.
+mistakes: ContextVar[Callable[[Exception], object]] = ContextVar("mistakes", default=repr)
 LIMIT_NOT_MET, USER_MISTAKE, ALARM, OUR_BUG, INTERRUPTED = 1, 2, 3, 70, 130
 
 PACKAGE = "scipy.special"
@@ -167,6 +171,7 @@ def run(args: Sequence[str] | None) -> int:
     except click.Abort:
         code = _fail("stopped", INTERRUPTED)
     except (InputError, ModuleNotFoundError) as e:
+        mistakes.get()(e)
         code = _fail(str(e), USER_MISTAKE)
     except OSError as e:
         where = f"{e.filename}: " if e.filename else ""

@@ -62,7 +62,8 @@ def list_proposals(path: Path, options: ReadOptions) -> Iterator[ReadOptions]:
     guess_names = _guess_columns if contents.table else _guess_arrays
     most = MOST_BYTES_TRIED // max(1, path.stat().st_size)
     most = min(MOST_GUESSES, max(FEWEST_GUESSES, most))
-    for guess in chain(meanings, islice(guess_names(contents, options), most)):
+    guesses = chain(meanings, islice(guess_names(contents, options), most))
+    for guess in dict.fromkeys(guesses):  # each once
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -169,6 +170,7 @@ def _guess_columns(contents: Contents, options: ReadOptions) -> Iterator[ReadOpt
             classes = list_texts(contents.entries[name])
             if (
                 part == "labels"
+                and "0" not in classes
                 and 2 <= len(classes) <= LISTED_CLASSES
                 and all(map(is_whole, classes))
             ):

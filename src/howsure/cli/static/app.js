@@ -12,12 +12,12 @@ async function main() {
     addEventListener("message", (e) => e.source === frame.contentWindow && e.data === "hello" && resolve());
   });
   frame.srcdoc = html;
-  document.body.append(frame);
+  document.body.replaceChildren(frame);
   await greeted;
   const tell = (message, moved = []) => frame.contentWindow.postMessage(message, "*", moved);
   const all = manifest.files.reduce((sum, f) => sum + f.bytes, 0);
   let loaded = 0;
-  const more = (n) => tell({ loaded: (loaded += n), all });
+  const more = (name, n) => tell({ name, loaded: (loaded += n), all });
   try {
     const buffers = await Promise.all(manifest.files.map((f) => buffer(f, more)));
     const runtime = Object.fromEntries(manifest.files.map((f, i) => [f.name, buffers[i]]));
@@ -57,7 +57,7 @@ async function buffer(file, more) {
     const { done, value } = await reader.read();
     if (done) break;
     parts.push(value);
-    more(value.length);
+    more(file.name, value.length);
   }
   const found = await new Blob(parts).arrayBuffer();
   if (crypto.subtle && hex(await crypto.subtle.digest("SHA-256", found)) !== file.sha256) {

@@ -7,7 +7,8 @@ const TYPES = { wasm: "application/wasm", js: "text/javascript", mjs: "text/java
 const ADDRESS = "https://runtime.invalid/";
 const FOLDER = "/files";
 const RESULTS = "/results"; // apart from the files, one of which may have the name of a result
-let python;
+const SAMPLE = "howsure/data/fashion_mnist_cnn.npz";
+let python, site;
 
 async function start(runtime) {
   const began = performance.now();
@@ -21,7 +22,7 @@ async function start(runtime) {
   python = await loadPyodide({ indexURL: ADDRESS, lockFileContents: LOCK, packageBaseUrl: ADDRESS, env: { HOME: FOLDER } });
   globalThis.fetch = real;
   stage("Python");
-  const site = python.runPython("import site; site.getsitepackages()[0]");
+  site = python.runPython("import site; site.getsitepackages()[0]");
   const unpack = (name, extractDir = site) => python.unpackArchive(runtime[name], "zip", { extractDir });
   unpack("numpy.zip");
   python.runPython("import numpy");
@@ -33,7 +34,7 @@ async function start(runtime) {
   python.FS.mkdirTree(RESULTS);
   python.FS.chdir(FOLDER);
   python.runPython("import importlib; importlib.invalidate_caches()");
-  python.runPython("from howsure.cli.app import run_command, run_example");
+  python.runPython("from howsure.cli.app import examine, group_names, run_command, run_example");
   stage("howsure");
 }
 
@@ -44,16 +45,21 @@ function run({ id, files, gone, args, wanted }) {
   if (!args) return postMessage({ id });
   const began = performance.now();
   const command = python.globals.get("run_command");
-  const [code, out, err] = command(python.toPy(args), (note) => postMessage({ id, note }), (stage) => postMessage({ id, working: stage })).toJs();
+  const note = (note) => postMessage({ id, note });
+  const working = (working) => postMessage({ id, working });
+  let mistake = null;
+  const [code, out, err] = command(python.toPy(args), note, working, (told) => (mistake = JSON.parse(told))).toJs();
   const made = (wanted ?? []).filter((_, i) => python.FS.analyzePath(results[i]).exists);
   const written = made.map((name) => [name, python.FS.readFile(`${RESULTS}/${name}`)]);
-  postMessage({ id, code, out, err, written, seconds: (performance.now() - began) / 1000 });
+  postMessage({ id, code, out, err, mistake, written, seconds: (performance.now() - began) / 1000 });
 }
 
 addEventListener("message", async ({ data }) => {
   try {
     if (data.runtime) await start(data.runtime);
     else if (data.example) postMessage({ id: data.id, out: python.globals.get("run_example")(data.example) });
+    else if (data.call) postMessage({ id: data.id, out: python.globals.get(data.call)(...data.values.map((value) => python.toPy(value))) });
+    else if (data.sample) postMessage({ id: data.id, bytes: python.FS.readFile(`${site}/${SAMPLE}`) });
     else if (data.python) postMessage({ id: data.id, out: String(await python.runPythonAsync(data.python)) });
     else run(data);
   } catch (e) {
