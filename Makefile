@@ -115,6 +115,10 @@ fixtures:
 	.venv-fixtures/tools/bin/python $(MADE)/make_inspect.py $(MADE)
 	.venv-fixtures/tools/bin/python $(MADE)/make_deepeval.py $(MADE)
 	.venv-fixtures/harness/bin/python $(MADE)/make_lm_eval.py $(MADE)
+	$(PYTHON) -m venv .venv-fixtures/models
+	.venv-fixtures/models/bin/python -m pip install $(PIP_FLAGS) torch==2.13.0 accelerate scikit-learn $(call pinned,transformers,transformers==) $(call pinned,xgboost,xgboost==)
+	.venv-fixtures/models/bin/python $(MADE)/make_xgboost.py $(MADE)
+	.venv-fixtures/models/bin/python $(MADE)/make_transformers.py $(MADE)
 	$(PYTHON) $(MADE)/make_promptfoo.py $(MADE) node $(CURDIR)/.venv-fixtures/promptfoo/node_modules/promptfoo/dist/src/main.js
 
 # Everything: all extras and the peers that we measure ourselves against.

@@ -420,7 +420,8 @@ def read_files(
                 need="it can be described (howsure doctor), not judged",
                 hint="give the labels with --labels FILE --join COLUMN",
             )
-        if labelled and not preds.vectors and all(one is None for one in truth):
+        judged = preds.known_correct is not None or preds.known_loss is not None
+        if labelled and not preds.vectors and not judged:
             raise _explain_no_truth(preds.receipt, Path(files[0]))
     if not labelled or not preds.vectors or preds.known_labels is not None:
         return preds
@@ -458,6 +459,15 @@ def _explain_no_truth(receipt: Receipt, path: Path) -> InputError:
     if ways:
         hint = f"Try {' '.join(ways)}"
     elif "labels" in receipt.columns:
+        from howsure.formats.files import list_columns
+        from howsure.formats.proposals import list_label_columns
+
+        label = receipt.columns["labels"][0]
+        others = [name for name in list_label_columns(list_columns(path)) if name != label]
+        if others:
+            words = [shlex.quote(f"prediction={label}"), shlex.quote(f"labels={others[0]}")]
+            hint = f"If {label!r} is the answer, say --name {words[0]} --name {words[1]}"
+    if not hint and "labels" in receipt.columns:
         hint = f"If {column!r} is the probability of class 1, say --name {shlex.quote(f'probs={column}')}"
     return InputError(
         path.name,

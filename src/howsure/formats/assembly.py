@@ -19,6 +19,7 @@ from howsure.predictions.given_answers import (
     check_ids,
     refuse_class_1_confidence,
     refuse_other_numbers,
+    refuse_top_probability,
     take_answers,
 )
 from howsure.predictions.input_shapes import concat_layouts, lay_out_units
@@ -100,11 +101,13 @@ def _build_plain(data: Fields, options: ReadOptions) -> Predictions:
         return Predictions.from_samples(
             probs=values, labels=labels, renormalise=renormalise, **extras
         )
+    told = kind in options.names or options.kind is not None
     if kind == "probs":
+        if "prediction" in arrays and not told:
+            refuse_top_probability(values, arrays["prediction"], data.column)
         return Predictions.from_probs(
             values, labels, renormalise=renormalise, digits=data.digits, **extras
         )
-    told = kind in options.names or options.kind is not None
     if kind not in TOP_ANSWER_VALUES:
         if not told:
             refuse_other_numbers(kind, values, data.column, data.class_names is not None)

@@ -21,6 +21,7 @@ from howsure.formats.contents import Contents
 from howsure.formats.files import list_columns, read, read_beginning
 from howsure.formats.receipts import TELLING_NAMES, TELLING_STARTS
 from howsure.predictions import Predictions
+from howsure.predictions.class_labels import COLUMN_ALIASES
 from howsure.predictions.given_answers import TELLING_ANSWERS
 from howsure.predictions.read_options import ReadOptions
 
@@ -99,6 +100,11 @@ def find_label_file(
     return None
 
 
+def list_label_columns(names: Sequence[str]) -> list[str]:
+    """The columns that are called as labels are."""
+    return [name for name in names if name.strip().lower() in COLUMN_ALIASES["labels"]]
+
+
 def _can_be_judged(preds: Predictions) -> bool:
     if preds.vectors:
         return preds.known_labels is not None
@@ -128,6 +134,8 @@ def _guess_columns(contents: Contents, options: ReadOptions) -> Iterator[ReadOpt
             # What is called a probability or a confidence may be another kind of number.
             other = "probs" if name in found.shares else "logits"
             values += [{}, {other: name}]
+            if part == "probs" and name in found.shares:
+                values.append({"confidence": name})
     if found.sums_to_one(shares):
         values.append({"probs": ",".join(shares)})
     if found.logs:
@@ -166,6 +174,10 @@ def _guess_columns(contents: Contents, options: ReadOptions) -> Iterator[ReadOpt
     for name, part in parts.items():
         if part in ("labels", "correct"):
             truths.insert(0, {})
+            # Of two columns of labels one may be the answer, as pipelines call it.
+            for other in list_label_columns(names):
+                if part == "labels" and other != name and not answered:
+                    truths.insert(0, {"prediction": name, "labels": other})
             # Numbers that do not begin with 0 are names.
             classes = list_texts(contents.entries[name])
             if (

@@ -63,6 +63,11 @@ def ask_classifier(model: object, X: object) -> FrameAnswers:
     """The answers of a fitted classifier of scikit-learn's kind."""
     classes = getattr(model, "classes_", None)
     name = type(model).__name__
+    if classes is None and not hasattr(model, "fit"):
+        raise InputError(
+            f"{name} has no classes_ and no fit, so it is no classifier of scikit-learn's kind; "
+            f"write hs.evaluate(probs={name.lower()}.predict(…), labels=y), or logits=."
+        )
     if classes is None:
         raise InputError(f"{name} has no classes_; a fitted classifier is needed. Call fit first.")
     for method in ("predict_proba", "decision_function"):
@@ -116,6 +121,13 @@ def place_labels(given: object, classes: Array) -> Ints:
     a = read_array(checks.unmasked(given, "y"))
     if a.ndim == 2 and a.shape[1] == 1:
         a = a[:, 0]
+    if a.ndim == 2:
+        raise InputError(
+            "y",
+            got=f"has shape {a.shape}",
+            need="one label for each sample is needed (y.argmax(axis=1) of one-hot rows)",
+            hint="Many labels per case? Predictions.from_multilabel(model.predict_proba(X), y)",
+        )
     checks.one_dimensional(a, "y")
     absent = find_missing(a)
     if absent.any():
@@ -369,9 +381,13 @@ def _find_values(
             f"the table has {UNSURE_ALIAS} beside an answer; say what it is: probs='{UNSURE_ALIAS}' if the "
             f"probability of class 1, confidence='{UNSURE_ALIAS}' if how sure the answer is."
         )
+    # As pandas numbers the columns of a matrix.
+    numbered = [name for name in columns if is_count(name)]
+    example = numbered if len(numbered) > 1 else ["p_well", "p_ill"]
+    truth = next((name for name in COLUMN_ALIASES["labels"] if name in columns), "y")
     raise InputError(
         f"the table has {_list_columns(columns)}; say which columns hold the probabilities, as in "
-        "Predictions.from_frame(df, probs=['p_well', 'p_ill'], label='y'), probs='risk' for that of class 1, "
+        f"Predictions.from_frame(df, probs={example!r}, label={truth!r}), probs='risk' for that of class 1, "
         "or confidence='sure' for how sure each answer is."
     )
 

@@ -161,6 +161,27 @@ def refuse_class_1_confidence(confidence: Array, answers: Array, column: str) ->
     )
 
 
+def refuse_top_probability(values: Array, answers: Array, column: str) -> None:
+    """Raise where one column is taken for the probability of class 1 of two, and there are more
+    answers than two, or both beside numbers that are never below one half: that is how sure each
+    answer is.
+    """
+    if values.shape not in (answers.shape, (*answers.shape, 1)) or answers.ndim != 1:
+        return
+    kinds, times = np.unique(answers.astype(np.str_), return_counts=True)
+    got = f"stands beside {len(kinds)} different answers"
+    if len(kinds) < 3:
+        if len(kinds) < 2 or times.min() < TELLING_SIDE or values.min() < 0.5:
+            return
+        got = f"is never below one half, beside {times[0]:,} answers {str(kinds[0])!r}"
+    raise InputError(
+        f"{column!r}",
+        got=got,
+        need="so it is how sure each answer is, not the probability of class 1",
+        hint=f"Read it with --name {quote(f'confidence={column}')} (confidence={column!r})",
+    )
+
+
 def refuse_other_numbers(kind: str, values: Array, column: str, named: bool) -> None:
     """Raise where numbers are called logits and all rows are distributions, or where a list of
     log-probabilities without names of options holds more than all options can have together.

@@ -24,6 +24,7 @@ RowKind = Literal["labels", "pixels"]
 ROW_SUM_TOLERANCE = {2: 1e-2, 4: 1e-3, 8: 1e-6}  # by width of the given floats
 # Where the sums of most rows are wrong and differ by more than this, no rounding did it.
 FREE_SUM_SPREAD = 0.5
+CLASS_NUMBERS = 10  # whole numbers below this are classes rather than percentages
 ROUNDING_SLACK = 1e-9  # of a sum of decimals in binary
 
 
@@ -231,7 +232,11 @@ def check_distributions(
     if outside[i] > tolerance:
         fault = "lies outside [0, 1]"
         hint = "Are these logits? Use Predictions.from_logits, or call them logits in the file."
-        if _are_percentages(p, total):
+        # The complement of a single column was added.
+        single = p.shape[1] == 2 and bool((p[:, 0] == 1 - p[:, 1]).all())
+        if single and p[:, 1].min() >= 0 and p.max() < CLASS_NUMBERS and (p == np.floor(p)).all():
+            hint = "Are these class numbers? Give the probabilities of the classes."
+        elif _are_percentages(p, total):
             hint = "Are these percentages? Divide them by 100."
     else:
         fault = f"sums to {total[i]:.9g}, expected 1"

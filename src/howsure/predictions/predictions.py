@@ -462,6 +462,7 @@ class Predictions:
             check_ids,
             name_numbers,
             refuse_class_1_confidence,
+            refuse_top_probability,
             take_answers,
         )
 
@@ -512,6 +513,8 @@ class Predictions:
             return cls.from_confidence(
                 t.values, t.get("correct"), prediction=said, labels=labels, **beside
             )
+        if said is not None and t.kind == "probs" and probs is None:
+            refuse_top_probability(t.values, said, t.names[0])
         if class_names is None:
             called = t.find_class_names(labels)
         else:
@@ -758,6 +761,7 @@ def combine_arrays(
     labels: ArrayLike | None,
     correct: ArrayLike | None,
     what: str,
+    class_names: Iterable[object] | None = None,
 ) -> Predictions:
     """Predictions of arrays by name: probs or logits with labels, or confidence with correct.
 
@@ -779,8 +783,8 @@ def combine_arrays(
     if name == "confidence":
         return Predictions.from_confidence(array, truth)
     if name == "probs":
-        return Predictions.from_probs(array, truth)
-    return Predictions.from_logits(array, truth)
+        return Predictions.from_probs(array, truth, class_names=class_names)
+    return Predictions.from_logits(array, truth, class_names=class_names)
 
 
 def describe_outside(c: Array, bad: Bools) -> InputError:

@@ -5,7 +5,7 @@ streamed data.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -108,6 +108,7 @@ def evaluate(
     confidence: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     correct: ArrayLike | None = None,
+    class_names: Iterable[object] | None = None,
     level: float = 0.95,
     seed: int = 0,
     positive: str | int | None = None,
@@ -123,7 +124,8 @@ def evaluate(
 ) -> Report:
     """Measure everything that the data allow, each number with an interval or the reason why not.
 
-    Arrays go by name: `probs=` or `logits=` with `labels=`, or `confidence=` with `correct=`. A
+    Arrays go by name: `probs=` or `logits=` with `labels=` (texts need `class_names=`, in the
+    order of the columns), or `confidence=` with `correct=`. A
     table of pandas, polars or arrow whose columns are called as in files is taken as it is
     (`Predictions.from_frame`). Of a tally, or of a `Summary`, everything is reported that it knows,
     and `streamed.left_out` says what it does not.
@@ -157,7 +159,9 @@ def evaluate(
     if any(array is not None for array in (*values.values(), labels, correct)):
         if preds is not None:
             raise InputError("there are predictions and arrays; give one of them.")
-        preds = combine_arrays(values, labels, correct, "evaluate")
+        preds = combine_arrays(values, labels, correct, "evaluate", class_names)
+    elif class_names is not None:
+        raise InputError("class_names= goes with probs= or logits=; a table names its own.")
     if is_tally(preds) or isinstance(preds, Summary):
         if any(option is not None for option in (scores, positive, by, loss, images, before)):
             raise InputError(
@@ -266,6 +270,23 @@ def to_predictions(data: object, second: object = None) -> Predictions:
         raise InputError(
             "a classifier is asked first: hs.evaluate(hs.Predictions.from_estimator(model, X, y))."
         )
+    if hasattr(data, "predictions") and hasattr(data, "label_ids"):
+        raise InputError(
+            f"a {type(data).__name__} does not say whether it holds logits or probabilities; "
+            "write hs.evaluate(logits=out.predictions, labels=out.label_ids), or probs=."
+        )
+    first = _get_first(data)
+    if _is_pipeline_answer(_get_first(first)):
+        raise InputError(
+            "all scores of a pipeline stand in another order in each row; write rows = [sorted(one, "
+            "key=lambda x: x['label']) for one in out] and hs.evaluate(probs=[[x['score'] for x in row] "
+            "for row in rows], labels=y, class_names=[x['label'] for x in rows[0]])."
+        )
+    if _is_pipeline_answer(first):
+        raise InputError(
+            "labels and scores of a pipeline do not say which answers are right; write hs.evaluate("
+            "{'confidence': [one['score'] for one in out], 'prediction': [one['label'] for one in out], 'label': y})."
+        )
     if _is_array(second) or isinstance(data, tuple):
         raise InputError(
             f"labels y and probabilities P alone do not say which is which; write {FROM_ARRAYS}."
@@ -276,6 +297,16 @@ def to_predictions(data: object, second: object = None) -> Predictions:
         f"a {type(data).__name__} does not say whether it holds logits or probabilities; "
         f"write {FROM_ARRAYS}, or logits=P."
     )
+
+
+def _get_first(value: object) -> object:
+    cells = cast("list[object]", value) if isinstance(value, list) else []
+    return cells[0] if cells else None
+
+
+def _is_pipeline_answer(one: object) -> bool:
+    """Whether this is what pipelines of Hugging Face say of a sample: a label and its score."""
+    return isinstance(one, Mapping) and "label" in one and "score" in one
 
 
 def _is_array(value: object) -> bool:
