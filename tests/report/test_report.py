@@ -263,3 +263,15 @@ def test_a_tally_knows_no_classes_columns_or_grades() -> None:
         hs.evaluate(t, by="site")
     with pytest.raises(hs.InputError, match="loss"):
         hs.evaluate(hs.tally([0.9, 0.8], loss=[0.3, 0.5]))
+
+
+def test_a_report_for_text_says_the_same_and_draws_nothing() -> None:
+    preds = made_up()
+    whole, text = hs.evaluate(preds), hs.evaluate(preds, page=False)
+    assert "guarantee" in whole.data["views"]["deciding"]
+    assert "deciding" not in text.data["views"]
+    for full in (False, True):
+        assert text.to_text(full=full) == whole.to_text(full=full)
+    for draw in (text.to_html, text.pictures):
+        with pytest.raises(hs.InputError, match="evaluate with page=True"):
+            draw()

@@ -230,7 +230,7 @@ def fit_structured_map(
     for rows, part in read_structured_logits(preds):
         z[:, rows] = part
     as_logits = replace_values(preds, "logits", z.T)
-    near = None if start is None else start.temperature
+    near = start and start.temperature
     best = find_temperature(as_logits, "averaged", None, TEMPERATURE_BOUNDS, near)
     temperature = float(best.temperature)
     share = None if preds.weight is None else compute_shares(preds)

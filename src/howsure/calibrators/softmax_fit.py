@@ -362,7 +362,9 @@ class MatrixProblem:
         k, curvature = len(v), ClassCurvature(len(v), 2)
         logits, total = np.zeros((k + 1, k + 1)), 0.0
         # A guess may be rough, unless squares of the logits overflow.
-        dtype = np.float32 if self.data.largest.max() < 1e15 else np.float64
+        dtype = np.float32
+        if self.data.largest.max() > 1e15:
+            dtype = np.float64
         narrow = v.astype(dtype)
         for x, y, part_share in self.data.read_parts(k, dtype, every):
             p = _compute_probabilities(self, narrow, x)

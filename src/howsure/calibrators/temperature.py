@@ -90,8 +90,8 @@ class Temperature:
         check_classes(preds, "Temperature")
         from howsure.calibrators.descent import find_temperature
 
-        begin = None if start is None else start.temperature
-        best = find_temperature(preds, objective, grid, bounds, begin)
+        near = start and start.temperature
+        best = find_temperature(preds, objective, grid, bounds, near)
         temperature = float(best.temperature)
         if preds.samples > 1:
             scaled = cls(temperature)(preds)

@@ -29,6 +29,7 @@ from howsure.cli.common import (
     get_command_line,
     get_fitted_reading,
     get_label_file,
+    has_figures,
     is_quiet,
     list_targets,
     note,
@@ -290,7 +291,15 @@ def command(
     if graded is not None:
         show_questions(graded, as_json=as_json, targets=targets, quiet=quiet)
         return
-    load = partial(evaluate_loaded, files, scores, calibrator=calibrator, images=images, **asked)
+    load = partial(
+        evaluate_loaded,
+        files,
+        scores,
+        calibrator=calibrator,
+        images=images,
+        page=bool(as_json or targets or has_figures()),
+        **asked,
+    )
     if len(questions) > 1:
         reports = evaluate_questions(files, questions, options, load)
         show_questions(reports, as_json=as_json, targets=targets, quiet=quiet)

@@ -40,6 +40,7 @@ from howsure.report.report import Report, build_provenance
 from howsure.report.report_types import (
     SCHEMA,
     THRESHOLDS,
+    CurveData,
     FindingData,
     Provenance,
     ReportData,
@@ -97,6 +98,7 @@ class ReportRequest:
     streamed: Streamed | None = None
     thresholds: Sequence[float] = THRESHOLDS  # at which the positive class is called
     threshold: float | None = None  # of the score, at which slices are accepted
+    page: bool = True  # whether a page may be made of it
 
 
 def evaluate(
@@ -121,6 +123,7 @@ def evaluate(
     before: Predictions | None = None,
     files: Sequence[str | Path] = (),
     command: str | None = None,
+    page: bool = True,
 ) -> Report:
     """Measure everything that the data allow, each number with an interval or the reason why not.
 
@@ -139,7 +142,8 @@ def evaluate(
     for four bins of equal size, or a mapping of names to values; `threshold` is the score from
     which on samples count as accepted there. `images`, one per sample, make thumbnails of likely
     label errors; `before`, the same samples before calibration, adds what changed. `files` and
-    `command` are only recorded.
+    `command` are only recorded. Without `page` the report is for text: curves, and guarantees for
+    all risks that a page offers, are left out.
 
     `loss` is what counts as wrong. `"top-5"`: the label is not among the five most probable
     classes, whose probability together is the claim. `"dice"` adds images as units to a report on
@@ -209,6 +213,7 @@ def evaluate(
         after=preds,
         thresholds=thresholds,
         threshold=threshold,
+        page=page,
     )
     report = build_report(Summary.of(preds, scores, focus), request)
     if loss == TOP_5:
@@ -369,10 +374,13 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
         }
 
     job.stage("pictures")
-    drawn, before = draw_curves(s), None
+    drawn, before = dict[str, CurveData](), None
     if request.before is not None:
         before = Summary.of(request.before, [request.score])
-        drawn |= draw_curves_before(before)
+    if request.page:
+        drawn = draw_curves(s)
+        if before is not None:
+            drawn |= draw_curves_before(before)
     # Pictures of whole images belong to the section of images, not to single pixels.
     pictures = None if s.images is not None else request.images
     names = s.shape.class_names
@@ -391,7 +399,7 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
         "metrics": numbers,
         "scores": others,
         "curves": drawn,
-        "views": build_views(s, sure.level, pictures, before),
+        "views": build_views(s, sure.level, pictures, before, page=request.page),
         "binary": build_binary(s, sure.level, sure.seed, request.thresholds),
         "calibration": changes,
         "findings": listed,

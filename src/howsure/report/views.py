@@ -88,9 +88,12 @@ def build_views(
     level: float,
     images: Sequence[ArrayLike] | None = None,
     before: Summary | None = None,
+    *,
+    page: bool = True,
 ) -> Views:
     """All views of the first score; `images` (one per sample) make thumbnails of the likely label
-    errors, `before` is the same data before calibration.
+    errors, `before` is the same data before calibration. Without `page` those that take their time
+    and that text does not show are left out.
 
     >>> from howsure import Predictions
     >>> preds = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 0])
@@ -99,8 +102,6 @@ def build_views(
     """
     views: Views = {
         "operating": build_operating(s, level),
-        "deciding": build_deciding(s, level),
-        "corp": build_corp(s),
         "histogram": build_histogram(s),
         "scatter": build_scatter(s),
         "label_errors": list_label_errors(s, images),
@@ -108,6 +109,9 @@ def build_views(
         "bands": list_bands(s.tally),
         "confusion": count_confusions(s),
     }
+    if page:
+        views["deciding"] = build_deciding(s, level)
+        views["corp"] = build_corp(s)
     if before is not None:
         views["before"] = {"histogram": build_histogram(before), "scatter": build_scatter(before)}
     return views

@@ -19,6 +19,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from howsure._core import strict_json
+from howsure._core.checks import InputError
 from howsure._core.text import escape_page, make_printable, name_class
 from howsure._core.version import __version__
 from howsure.report.render import curve_pictures, pictures, sections
@@ -373,6 +374,10 @@ class ReportPictures(NamedTuple):
 
 def draw_pictures(report: ReportData) -> ReportPictures:
     """Every picture that the report's data allow."""
+    if "risk_coverage" not in report["curves"]:
+        raise InputError(
+            "this report was made for text (page=False) and has no pictures; evaluate with page=True."
+        )
     corp, confusion = report["views"].get("corp"), report["views"].get("confusion")
     linked = [
         curve_pictures.draw_risk_coverage(report),
