@@ -39,7 +39,7 @@ OWN_CURVATURE_FLOOR, EVEN_CURVATURE_FLOOR = 1e-6, 1e-8
 FLAT_CURVATURE = 1e-14  # of the largest: flat directions are not followed to infinity in one step
 # How far conjugate gradients go inside a step of Newton's method.
 CONJUGATE_PRECISION, MAX_CONJUGATE_STEPS = 0.1, 100
-SINGLE_PRECISION_LOGITS = 1 << 20  # of so many logits single precision shows the way
+SINGLE_PRECISION_LOGITS = 1 << 18  # of so many logits single precision shows the way
 SAFE_EXPONENTS = {4: 75.0, 8: 600.0}  # by bytes: scores whose exponentials are ordinary numbers
 
 CurvatureInverse: TypeAlias = Callable[[Floats], Floats]  # gradient → step
