@@ -130,7 +130,7 @@ def test_parts_by_class_and_by_group():
 def test_it_says_what_it_cannot_see():
     found = estimate(drawn(2000, 11), without(drawn(1000, 12)))
     assert "three times" in found.cannot_see[0]
-    assert f"{1 - 3 * (1 - found.accuracy):.3f}" in found.cannot_see[0]
+    assert f"{100 * (1 - 3 * (1 - found.accuracy)):.1f} %" in found.cannot_see[0]
 
 
 BAD = {

@@ -130,7 +130,7 @@ def test_missing_answers_are_a_column_where_some_are_missing():
         20 / 2020,
         40 / 540,
     )
-    assert "no answer 1.0 % to 7.4 %" in found.to_markdown()
+    assert "no answer: 1.0 % to 7.4 %" in found.to_markdown()
 
 
 def test_a_share_is_tested_exactly():

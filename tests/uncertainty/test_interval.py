@@ -282,7 +282,7 @@ class TestPredictions:
         (found,) = hs.each_interval([hs.classwise_ece], self.made(50))
         assert isnan(found.high)
         assert found.why is not None
-        assert found.why.startswith("classwise_ece jumps")
+        assert found.why == "no interval is known for this number"
 
 
 class TestNone:
@@ -298,7 +298,7 @@ class TestNone:
 
     @pytest.mark.parametrize("metric", [hs.mce, hs.amce, hs.smooth_ece])
     def test_a_metric_that_jumps(self, metric: object) -> None:
-        assert "resampling gives it no valid limits" in self.why(metric, hs.tally(*data()))
+        assert self.why(metric, hs.tally(*data())) == "no interval is known for this number"
 
     def test_interval_gives_nan_twice(self) -> None:
         low, high = hs.interval(hs.mce, hs.tally(*data()))

@@ -243,6 +243,18 @@ def command(
         page = build_page(report, test, level=level, seed=seed)
         provenance = page.data["provenance"]
         provenance["reading"] = format_reading_call(test_files, test_options)
+        provenance["calibrator"] = out or "calibrator.json"
+        if not out:
+            # The commands of the page need a calibrator, which nobody has written yet.
+            words = [word for f in fit for word in ("--fit", f)]
+            words += [word for f in on for word in ("--on", f)]
+            if on_split is not None:
+                words += ["--on-split", on_split]
+            if method != "all":
+                words += ["--method", method, "--objective", objective]
+            if criterion is not None:
+                words += ["--criterion", criterion]
+            provenance["fitting"] = format_reading_call(words, options)
         fit_call = format_reading_call([Path(f).name for f in fit], options)
         test_call = format_reading_call([Path(f).name for f in test_files], test_options)
         provenance["inputs"] = [

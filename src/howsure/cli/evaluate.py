@@ -509,7 +509,7 @@ def evaluate_loaded(
         is_folder = Path(path).is_dir()
         sources.append(str(Path(path) / helm.STATE) if is_folder else path)
     with show_spinner("measuring"):
-        return evaluate(
+        report = evaluate(
             preds,
             scores or None,
             images=None if images is None else open_pictures(images),
@@ -518,6 +518,9 @@ def evaluate_loaded(
             command=get_command_line(),
             **asked,
         )
+    if calibrator:
+        report.data["provenance"]["calibrator"] = calibrator
+    return report
 
 
 def evaluate_counts(

@@ -376,15 +376,22 @@ def write_lead(
     did = {"better": "cut", "worse": "raised"}.get(ece.verdict, "moved")
     text = f"from {ece.before[0]:.3f} to {ece.after[0]:.3f}"
     _, low, high = ece.difference
-    if isfinite(low) and isfinite(high):
-        text += f", difference {low:+.3f} to {high:+.3f}"
     if ece.verdict not in ("better", "worse"):
         text += ", which may be chance"
+    elif isfinite(low) and isfinite(high):
+        least, most = sorted((abs(low), abs(high)))
+        text += f", by {least:.3f} to {most:.3f}"
     sentences = [f"{who} {did} the calibration error (ECE) {text}; {answers}."]
     if aurc is not None:
-        orders = {"better": "a better order", "worse": "a worse order"}
-        order = orders.get(aurc.verdict, "no clear change of the order")
-        sentences.append(f"AURC was {aurc.before[0]:.4g} and is {aurc.after[0]:.4g}: {order}.")
+        what = "AURC, the error rate averaged over all shares automated,"
+        before, after = f"{aurc.before[0]:.4g}", f"{aurc.after[0]:.4g}"
+        if aurc.verdict == "unchanged":
+            sentences.append(f"{what} stays {before}.")
+        elif aurc.verdict in ("better", "worse"):
+            moved = "fell" if aurc.verdict == "better" else "rose"
+            sentences.append(f"{what} {moved} from {before} to {after}.")
+        else:
+            sentences.append(f"{what} moved from {before} to {after}, which may be chance.")
     return sentences
 
 
@@ -541,7 +548,7 @@ def _find_ranking_change(before: Predictions, after: Predictions) -> Finding | N
         return None
     better_or_worse = "better" if difference < 0 else "worse"
     new_aurc = metrics.aurc(new.tally())
-    decimals = count_decimals(low, high)
+    decimals = count_decimals(low, high) if high > low else 4
     return Finding(
         name="ranking_changed",
         text=(

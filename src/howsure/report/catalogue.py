@@ -457,7 +457,7 @@ def explain_undefined(name: str, value: float, t: Tally) -> str:
     if isnan(value) and t.total == t.n:
         return "undefined: every answer is wrong"
     if name.startswith("eor") and value == inf:
-        return "infinite: some bin has no errors (see eor_smooth)"
+        return "infinite: some bin has no errors; EOR (smoothed) counts them"
     if value == inf:
         return "infinite: a claim of 0 or 1 was wrong"
     return "undefined for these data"

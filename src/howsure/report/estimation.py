@@ -537,8 +537,8 @@ class EstimationJob:
         wrong = 1 - accuracy
         spots = [
             "if errors became more likely without the confidence changing, only labels can show it. "
-            f"Twice as likely, the accuracy would be {max(0.0, 1 - 2 * wrong):.3f}; three times, "
-            f"{max(0.0, 1 - 3 * wrong):.3f}."
+            f"Twice as likely, the accuracy would be {100 * max(0.0, 1 - 2 * wrong):.1f} %; three "
+            f"times, {100 * max(0.0, 1 - 3 * wrong):.1f} %."
         ]
         if self.shares is None:
             spots.append(

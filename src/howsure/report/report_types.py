@@ -606,6 +606,7 @@ class Provenance(TypedDict):
     seed: int
     level: float
     versions: dict[str, str]
+    calibrator: NotRequired[str]  # the file of the calibrator that was applied
     fitting: NotRequired[str]  # the same where `calibrate` finds splits to fit and to judge on
     reading: NotRequired[str]  # files and options by which a command reads the same data
     receipt: NotRequired[ReceiptData]

@@ -91,7 +91,7 @@ def each_interval(
 
     >>> from howsure import aurc, mce, tally
     >>> each_interval([aurc, mce], tally([0.9, 0.8, 0.7, 0.6] * 9, correct=[1, 1, 0, 0] * 9))[1].why
-    'mce jumps when single samples change, so resampling gives it no valid limits'
+    'no interval is known for this number'
     """
     _check_level(level)
     if isinstance(data, Predictions):
@@ -124,7 +124,7 @@ def _measure_table(
     metric: Metric, table: _MeasuredTable, level: float, value: float | None = None
 ) -> Interval:
     if not _get_fact(metric, "smooth", True):
-        return _refuse_jump(metric)
+        return _refuse_jump()
     _check_takes_tally(metric)
     return table.compute_limits(metric, level, value)
 
@@ -134,7 +134,7 @@ def _measure_predictions(
 ) -> Interval:
     """Limits of a metric of predictions, by way of the outcomes that give the same number."""
     if not _get_fact(metric, "smooth", True):
-        return _refuse_jump(metric)
+        return _refuse_jump()
     of_positive = unwrap_metric(metric) in POSITIVE_LIMITS
     if _get_fact(metric, "through", None) is None and not of_positive:
         return table.compute_limits(metric, level)
@@ -147,11 +147,9 @@ def _measure_predictions(
     return table.compute_limits(of_tally, level)
 
 
-def _refuse_jump(metric: Metric) -> Interval:
-    name = _get_name(metric)
-    return refuse_limits(
-        f"{name} jumps when single samples change, so resampling gives it no valid limits"
-    )
+def _refuse_jump() -> Interval:
+    """A number that jumps when single samples change has no valid limits by resampling."""
+    return refuse_limits("no interval is known for this number")
 
 
 class _MeasuredTable:

@@ -79,13 +79,13 @@ TIE_WORDS = {
     "coverage_at_risk_0.01": "can automate {size} more at 1 % risk",
     "coverage_at_risk_0.05": "can automate {size} more at 5 % risk",
     "risk_at_coverage_0.02": "is safer among the most confident 2 %",
-    "augrc": "has the lower AUGRC",
+    "augrc": "has a lower AUGRC",
 }
 MIX_NOTE = "Every answer to an outside sample counts as wrong. AUROC of spotting errors compares scores of one model only."
 MODEL_COLOURS = 8  # further models have the same colours with dashes
-NAMED_PAPER = Paper(width=470, right=128)  # with room for names at the right
+NAMED_PAPER = Paper(width=480, right=138)  # with room for names at the right
 NAME_HEIGHT = 13.5  # pixels between two names
-MODEL_NAME_LETTERS = 15
+MODEL_NAME_LETTERS = 17
 NAMED_CURVES = 6  # lines of a reliability diagram that are named at their ends
 DOT_RADIUS = 4  # pixels
 LOG_COST_RATIO = 10  # costs that differ by more are drawn on a log axis

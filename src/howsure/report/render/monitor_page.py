@@ -203,7 +203,9 @@ def write_monitor_verdict(data: MonitorData) -> list[str]:
     if len(data["months"]) > 1:
         texts: list[str] = []
         for column, names in drifted.items():
-            texts.append(f"{column} in {len(names)} of {len(data['months'])}, first {names[0]}")
+            texts.append(
+                f"{column} in {len(names)} of {len(data['months'])} periods, first in {names[0]}"
+            )
         columns = "; ".join(texts)
     sentences.append(f"Drift beyond chance: {columns}.")
     return sentences
@@ -288,7 +290,7 @@ def _format_drift(d: DriftData) -> list[str]:
     moved: list[str] = []
     for value in d["moved"][:3]:
         shares = f"{format_percent(value['reference'])} to {format_percent(value['new'])}"
-        moved.append(f"{value['name']} {shares}")
+        moved.append(f"{value['name']}: {shares}")
     return [
         d["column"],
         format_number(d["effect"], 3),

@@ -13,6 +13,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, metadata
 from importlib.resources import files
+from shlex import quote
 from typing import NamedTuple, TypeVar
 
 from jinja2 import DictLoader, Environment, StrictUndefined
@@ -306,11 +307,14 @@ def _build_operating_parts(report: ReportData) -> dict[str, object]:
     provenance = report["provenance"]
     sources = [source["file"] for source in provenance["inputs"] if "file" in source]
     hashes = [source.get("sha256", "") for source in provenance["inputs"]]
+    calibrator = None
+    if report["calibration"] is not None:
+        calibrator = make_printable(quote(provenance.get("calibrator", "calibrator.json")))
     decide = {
         "deciding": report["views"].get("deciding"),
         "reading": None if "reading" not in provenance else make_printable(provenance["reading"]),
         "score": report["score"],
-        "calibrated": report["calibration"] is not None,
+        "calibrator": calibrator,
         "policy": {
             "howsure": report["howsure"],
             "score": report["score"],
@@ -335,8 +339,8 @@ def _build_operating_parts(report: ReportData) -> dict[str, object]:
         suggesting += f" --risk {suggested['risk']:g} --suggest {suggested['level']:g}"
         if report["score"] != "max_prob":
             suggesting += f" --score {report['score']}"
-        if decide["calibrated"]:
-            suggesting += " --calibrator calibrator.json"
+        if calibrator is not None:
+            suggesting += f" --calibrator {calibrator}"
         suggesting += " -o policy.json"
     return {
         "operating_columns": columns,

@@ -46,7 +46,7 @@ SCATTER_DOTS = 600
 HEAT_CLASSES = 12  # classes whose labels and answers are shown cell by cell
 HEAT_SHARES = (0, 0.01, 0.03, 0.1, 0.3, 0.6)  # above each a cell is a step darker
 PICTURE_ROWS, ROW_HEIGHT = 20, 22  # of a picture with one row per name
-NAME_LETTERS, HALF_NAME_LETTERS = 22, 9  # letters of a name, and of each name of a pair
+NAME_LETTERS, HALF_NAME_LETTERS = 24, 9  # letters of a name, and of each name of a pair
 
 
 class Series(TypedDict):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from shlex import quote
 from typing import NamedTuple
 
 from howsure._core.text import format_rounded_up
@@ -164,7 +165,13 @@ def suggest_steps(report: ReportData, *, page: bool = False, full: bool = False)
     has_scores = CELLS_NOTE not in origin.get("receipt", {}).get("notes", ())
     findings = {finding["name"] for finding in report["findings"]}
     ranks, calibrated = "does_not_rank" not in findings, report["calibration"] is not None
-    calibrator = " --calibrator calibrator.json" if calibrated else ""
+    calibrator = ""
+    if calibrated:
+        file = report["provenance"].get("calibrator", "calibrator.json")
+        calibrator = f" --calibrator {quote(file)}"
+        if "fitting" in report["provenance"]:
+            command = f"howsure calibrate {report['provenance']['fitting']} -o {quote(file)}"
+            steps.append(NextStep(run=command, why="write the calibrator, for the next commands"))
     if not ranks and report["scores"]:
         others = " ".join(f"--score {name}" for name in (report["score"], *report["scores"]))
         command = f"howsure compare {reading} {others}"

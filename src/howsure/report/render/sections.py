@@ -259,7 +259,7 @@ def build_calls_table(binary: Binary | None) -> TextTable | None:
         if "net_benefit_limits" in call:
             benefit["low"], benefit["high"] = call["net_benefit_limits"]
         row += format_estimate(benefit)
-        rows.append([*row, format_number(call["treat_all"])])
+        rows.append([*row, format_decimals(call["treat_all"], find_decimals([benefit]))])
     head = ["threshold", "called"]
     for name in ("sensitivity", "specificity", "PPV", "NPV"):
         head += [name, "interval"]
@@ -491,11 +491,14 @@ class Doubt(NamedTuple):
 def list_doubts(suspects: Sequence[Suspect], images: Sequence[str]) -> list[Doubt]:
     """Sure and wrong answers with their pictures; an empty text is none."""
     doubts: list[Doubt] = []
+    # Scores close to 1 need more decimals to differ than a margin of logits.
+    largest = max((suspect["score"] or 0.0 for suspect in suspects), default=0.0)
+    decimals = 6 if 0 < largest <= 1 else None
     for suspect, image in zip(suspects, images, strict=True):
         doubts.append(
             Doubt(
                 id=suspect["id"],
-                score=format_number(suspect["score"], 6),
+                score=format_decimals(suspect["score"], decimals),
                 answer=suspect["prediction"] or UNKNOWN_CLASS,
                 label=suspect["label"] or UNKNOWN_CLASS,
                 image=image,
@@ -513,7 +516,7 @@ def list_bins(curve: CurveData) -> list[list[str]]:
     for i, n in enumerate(weight):
         rows.append(
             [
-                format_number(start[i]),
+                format_decimals(start[i], 4),
                 NONE if n is None else f"{n:,.0f}",
                 format_percent(curve["x"][i]),
                 format_percent(curve["y"][i]),
@@ -525,24 +528,13 @@ def list_bins(curve: CurveData) -> list[list[str]]:
 
 def list_corp_parts(corp: CorpData) -> list[tuple[str, str, str]]:
     """The parts of the Brier score of the confidence, with what each says."""
-    return [
-        (
-            "Brier of the confidence",
-            format_number(corp["score"]),
-            "= miscalibration − discrimination + uncertainty",
-        ),
-        (
-            "miscalibration",
-            format_number(corp["miscalibration"]),
-            "what the isotonic map would save; 0 is perfect",
-        ),
-        (
-            "discrimination",
-            format_number(corp["discrimination"]),
-            "what telling cases apart gains; more is better",
-        ),
-        ("uncertainty", format_number(corp["uncertainty"]), "of always saying the accuracy"),
+    parts = [
+        ("Brier of the confidence", "score", "= miscalibration − discrimination + uncertainty"),
+        ("miscalibration", "miscalibration", "what the isotonic map would save; 0 is perfect"),
+        ("discrimination", "discrimination", "what telling cases apart gains; more is better"),
+        ("uncertainty", "uncertainty", "of always saying the accuracy"),
     ]
+    return [(title, f"{corp[key]:.5f}", says) for title, key, says in parts]
 
 
 def format_cases(per_thousand: float) -> str:
@@ -556,11 +548,12 @@ def format_cases(per_thousand: float) -> str:
 
 def format_operating_points(points: Operating, n: int) -> dict[str, list[str]]:
     """The operating points in words, column by column."""
+    known = [v for v in points["threshold"] if v is not None]
+    # Close to 1 four decimals would show many thresholds as the same number.
+    decimals = 7 if known and 0.99 <= max(known) < 1 else 4
     thresholds: list[str] = []
     for v in points["threshold"]:
-        # Close to 1 four digits would show many thresholds as the same number.
-        digits = 7 if v is not None and 0.99 <= v < 1 else 4
-        thresholds.append(format_number(v, digits))
+        thresholds.append(format_decimals(v, decimals))
     columns = {
         "coverage": [format_percent(v) for v in points["coverage"]],
         "threshold": thresholds,

@@ -171,7 +171,7 @@ def format_evidence(name: str, value: Value) -> str:
     if isinstance(value, float):
         if name == "p_value":
             return "< 0.001" if value < 0.001 else format_number(value, 2)
-        return format_number(value)
+        return f"{value:,.0f}" if abs(value) >= 1000 else format_number(value)
     if isinstance(value, list):
         return ", ".join(format_evidence(name, v) for v in value)
     if isinstance(value, int):
@@ -312,7 +312,7 @@ def explain_metric(name: str, entry: Entry, shared: Iterable[str] = ()) -> str:
         parts.append(f"{floor} would be chance")
     parts.append(describe_bounds(entry))
     if why and not format_limits(name, entry):
-        parts.append(f"no limits: {why}")
+        parts.append(why if why.startswith("no interval") else f"no limits: {why}")
     own = entry.get("note", "")
     if own not in shared:
         parts.append(own)

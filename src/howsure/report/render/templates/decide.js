@@ -4,7 +4,7 @@
   const { $, all, state, set, follow, save, copy, general, pictures } = howsure;
   const slider = $("operating");
   if (!slider) return;
-  const rows = JSON.parse($("rows").textContent), { deciding, reading, policy, calibrated, score } = rows.decide;
+  const rows = JSON.parse($("rows").textContent), { deciding, reading, policy, calibrator, score } = rows.decide;
   const percent = (v, digits = 1) => `${(v * 100).toFixed(digits)} %`;
   const whole = (v) => Math.round(v).toLocaleString("en-US");
   const cases = (share) => { const v = 1000 * share; return v > 0 && v < 0.5 ? "fewer than 1" : `${Math.round(v)}`; };
@@ -79,11 +79,11 @@
     for (const [p, rects] of shades) for (const r of rects) r.setAttribute("width", Math.max(0, (none ? p.right : p.x(now.threshold)) - p.left));
     const row = now.row ?? nearest(rows.coverage, coverage);
     bars.forEach((e, c) => { const v = none ? 1 : rows.classes[c][row]; e.querySelector("progress").value = v; e.querySelector("span + span").textContent = percent(v); });
-    const which = score === "max_prob" ? "" : ` --score ${score}`, corrected = calibrated ? " --calibrator calibrator.json" : "";
+    const which = score === "max_prob" ? "" : ` --score ${score}`, corrected = calibrator ? ` --calibrator ${calibrator}` : "";
     $("command").textContent = `howsure threshold ${reading ?? "FILE"} ${now.options}${which}${corrected} -o policy.json`;
-    $("download-policy").disabled = none || calibrated || now.feasible === false || policy.n !== now.n;
+    $("download-policy").disabled = none || calibrator || now.feasible === false || policy.n !== now.n;
     if (parent !== window) parent.postMessage({ howsure: { threshold: none ? null : now.threshold, coverage, rule: now.rule } }, "*"); // a notebook that shows this page
-    $("taken").textContent = calibrated ? "The policy holds the calibrator too: the command writes it." : "";
+    $("taken").textContent = calibrator ? "The policy holds the calibrator too: the command writes it." : "";
   };
   const moved = () => {
     const how = way();
