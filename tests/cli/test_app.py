@@ -4,12 +4,15 @@ there.
 
 import functools
 import http.server
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import howsure as hs
 from conftest import shared_or_skip
 from howsure import InputError
 from howsure.cli.app import (
@@ -17,7 +20,9 @@ from howsure.cli.app import (
     PYODIDE_RELEASE,
     PYODIDE_VERSION,
     build_app,
+    examine,
     read_pyodide,
+    run_command,
     write_app,
 )
 
@@ -82,3 +87,35 @@ def test_two_pages_are_the_same_bytes():
 
 def test_the_release_is_asked_for_over_https():
     assert f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/" == PYODIDE_RELEASE
+
+
+def look(name: str, others: Sequence[str] = (), **options: object) -> dict[str, Any]:
+    return json.loads(examine(name, json.dumps(options), others))
+
+
+def test_a_log_is_described_by_what_is_read_of_it(monkeypatch: pytest.MonkeyPatch):
+    """Its raw fields have telling names too, which play no part."""
+    folder = "data2/llm_lmeval_winogrande_old"
+    name = "winogrande_llama2-7b_write_out_info.json"
+    monkeypatch.chdir(shared_or_skip(folder))
+    found = look(name)
+    receipt = hs.read(name).receipt
+    assert receipt is not None
+    assert found["judged"]
+    assert found["receipt"] in str(receipt).replace(f" of {receipt.classes} classes", "")
+    assert found["unused"] == []
+    assert json.loads(run_command(["doctor", name, "--json"], tell=str)[1])[0]["unused"] == {}
+
+
+def test_the_labels_of_a_decision_log_are_found(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(shared_or_skip("data2/llm_decisions/decidebench"))
+    name, labels = "results_v1.0_jev.first26.jsonl", "labels_action_review.csv"
+    (problem,) = look(name)["problems"]
+    assert problem["text"].endswith("drop the file of the labels too.")
+    (choice,) = look(name, [labels])["choices"]
+    assert choice["text"] == f"Take the labels from {labels}, joined by id"
+    found = look(name, [labels], **choice["options"])
+    assert (found["judged"], found["problems"]) == (True, [])
+    call = ["evaluate", name, *found["arguments"], "--json", "--quiet"]
+    code, out, err = run_command(call, tell=str)
+    assert (code, json.loads(out)["n"]) == (0, 17), err

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -32,7 +33,7 @@ from howsure.cli.common import READING_OPTIONS, list_reading_words, note, say
 from howsure.cli.input_output import InputPath, OutputPath, PathCommand
 
 if TYPE_CHECKING:
-    from howsure.formats import Description, ReadOptions
+    from howsure.formats import Description, FileProblem, ReadOptions
 
 PYODIDE_VERSION = "0.28.3"
 PYODIDE_RELEASE = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/"
@@ -72,7 +73,6 @@ SCIPY_UNUSED = (
 # for.
 EMPTY_LINALG = b'"""Left out: the page needs scipy.special only."""\n'
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)
-SAY_IN_TABLE = "say in the table below what each column is"
 MOST_CHOICES = 3  # ways to read a file that the page offers
 PANDAS_READERS = {
     "parquet": "read_parquet",
@@ -368,88 +368,118 @@ def group_names(names: Sequence[str]) -> str:
     return strict_json.dump_line(group_files(names))
 
 
+class FileCard(TypedDict):
+    """What the page shows of a file; `judged` where it can be evaluated so."""
+
+    path: str
+    arguments: list[str]
+    title: str
+    receipt: str
+    columns: list[dict[str, object]]
+    splits: Sequence[str]
+    problems: list[dict[str, object]]
+    choices: list[Choice]
+    unused: list[Choice]
+    judged: bool
+
+
 def examine(name: str, given: str, others: Sequence[str]) -> str:
     """What the page shows of a file, as JSON.
 
     `given` are the reading options that were chosen for it, as JSON, and `labels`: the file of
     labels with the column to join by. Labels are looked for in the `others`.
     """
-    from howsure.cli.doctor import examine_file
     from howsure.cli.questions import list_questions
-    from howsure.formats.diagnosis import DECISIONS_ONLY
     from howsure.predictions.read_options import ReadOptions
 
     fields = json.loads(given)
     labels = fields.pop("labels", None)
     options = ReadOptions(**fields)
-    # A name that begins with a dash would be an option.
-    path = f"./{name}" if name.startswith("-") else name
-    card: dict[str, object] = {
-        "path": path,
-        "arguments": list_reading_words((), options, labels),
-        "title": "",
-        "receipt": "",
-        "columns": [],
-        "splits": [],
-        "problems": [],
-        "choices": [],
-        "unused": [],
-        "judged": False,
-    }
+    card = FileCard(
+        # A name that begins with a dash would be an option.
+        path=f"./{name}" if name.startswith("-") else name,
+        arguments=list_reading_words((), options, labels),
+        title="",
+        receipt="",
+        columns=[],
+        splits=(),
+        problems=[],
+        choices=[],
+        unused=[],
+        judged=False,
+    )
     try:
-        if list_questions([path], options) is not None:
-            card |= _examine_log(path, options, labels)
-            return strict_json.dump_line(card)
-        description, problems = examine_file(path, options, labels)
+        if list_questions([card["path"]], options) is None:
+            _fill_card(card, options, labels, others)
+        else:
+            _fill_log_card(card, options, labels, others)
     except ModuleNotFoundError as e:
         text = (
             f"Reading {name} needs {e.name}, which a browser does not have. {_explain_saving(name)}"
         )
         card["problems"] = [{"text": text, "stops": True}]
-        return strict_json.dump_line(card)
     except InputError as e:
         card["problems"] = [{"text": str(e), "stops": True}]
-        return strict_json.dump_line(card)
+    return strict_json.dump_line(card)
+
+
+def _fill_card(
+    card: FileCard, options: ReadOptions, labels: tuple[str, str] | None, others: Sequence[str]
+) -> None:
+    from howsure.cli.doctor import examine_file
+    from howsure.formats.diagnosis import DECISIONS_ONLY
+
+    description, problems = examine_file(card["path"], options, labels)
     if description is not None:
         card["title"] = description.format
         card["splits"] = description.splits
         card["columns"] = _list_columns(description)
     unread = [p for p in problems if p.stops or p.anyway == DECISIONS_ONLY]
+    card["judged"] = not unread
     if unread:
-        card["choices"] = _list_choices(path, options, others)
+        card["choices"] = _list_choices(card["path"], options, others)
     else:
-        card["judged"] = True
-        card |= _describe_reading(path, options, description)
-    sentences: list[dict[str, object]] = []
-    for problem in problems:
-        # The file is known here, and what the buttons do need not be said.
-        where = problem.where.removeprefix(name).removeprefix(", ")
-        text = f"{where}: {problem.what}" if where else problem.what
-        if not (card["choices"] and problem in unread):
-            # A column is named in the table here, not by an option of the command line.
-            by_option = card["columns"] and "--" in problem.fix
-            text += f"; {SAY_IN_TABLE if by_option else problem.fix}"
-        if not text.startswith(name):
-            text = text[:1].upper() + text[1:]
-        sentences.append({"text": f"{text.removesuffix('.')}.", "stops": problem in unread})
-    card["problems"] = sentences
-    return strict_json.dump_line(card)
+        card["receipt"], card["unused"] = _describe_reading(card["path"], options, card["splits"])
+    card["problems"] = [_phrase_problem(p, card, stops=p in unread) for p in problems]
 
 
-def _examine_log(
-    path: str, options: ReadOptions, labels: tuple[str, str] | None
-) -> dict[str, object]:
-    """What the page shows of a decision model's log."""
+def _fill_log_card(
+    card: FileCard, options: ReadOptions, labels: tuple[str, str] | None, others: Sequence[str]
+) -> None:
+    """Of a decision model's log."""
     from howsure.formats.logs.decision_survey import survey_log
 
-    survey = survey_log(Path(path), options, labels)
+    path = Path(card["path"])
+    survey = survey_log(path, options, labels)
     asked = [f"{question.name!r} ({question.answers:,} answers)" for question in survey.questions]
-    return {
-        "title": survey.title,
-        "receipt": "; ".join([f"questions {', '.join(asked)}", *survey.notes]),
-        "problems": [{"text": str(p), "stops": p.stops} for p in survey.problems],
-        "judged": not any(p.stops for p in survey.problems),
-    }
+    card["title"] = survey.title
+    card["receipt"] = "; ".join([f"questions {', '.join(asked)}", *survey.notes])
+    card["judged"] = not any(problem.stops for problem in survey.problems)
+    for other in () if card["judged"] else others:
+        if not any(p.stops for p in survey_log(path, options, (other, "id")).problems):
+            card["choices"].append(_choose_labels(other, "id"))
+    card["problems"] = [_phrase_problem(p, card, stops=p.stops) for p in survey.problems]
+
+
+def _phrase_problem(problem: FileProblem, card: FileCard, *, stops: bool) -> dict[str, object]:
+    """A sentence for those who have a page and no command line."""
+    from howsure.formats.contents import NO_FIX
+
+    # The page names the file above.
+    name = Path(card["path"]).name
+    where = problem.where.removeprefix(name).removeprefix(", ")
+    text = f"{where}: {problem.what}" if where else problem.what
+    fix = problem.fix
+    if stops and "--labels" in fix:
+        fix = "drop the file of the labels too"
+    elif stops and card["columns"] and "--name" in fix:
+        fix = "say in the table below what each column is"
+    # What the buttons do need not be said.
+    if fix != NO_FIX and not (stops and card["choices"]):
+        text += f"; {fix}"
+    if not text.startswith(name):
+        text = text[:1].upper() + text[1:]
+    return {"text": f"{text.removesuffix('.')}.", "stops": stops}
 
 
 def _list_columns(description: Description) -> list[dict[str, object]]:
@@ -481,11 +511,15 @@ def _list_choices(path: str, options: ReadOptions, others: Sequence[str]) -> lis
     except InputError:
         labels = None  # the file itself cannot be opened
     if labels is not None:
-        text = f"Take the labels from {labels[0]}, joined by {labels[1]}"
-        choices.append(Choice(text=text, options={"labels": labels}, task=""))
+        choices.append(_choose_labels(*labels))
     for proposal in islice(list_proposals(Path(path), options), MOST_CHOICES):
         choices.append(_make_choice(phrase_choice(proposal, options), proposal))
     return choices
+
+
+def _choose_labels(file: str, join: str) -> Choice:
+    text = f"Take the labels from {file}, joined by {join}"
+    return Choice(text=text, options={"labels": (file, join)}, task="")
 
 
 def _make_choice(text: str, proposal: ReadOptions) -> Choice:
@@ -498,31 +532,32 @@ def _make_choice(text: str, proposal: ReadOptions) -> Choice:
 
 
 def _describe_reading(
-    path: str, options: ReadOptions, description: Description | None
-) -> dict[str, object]:
+    path: str, options: ReadOptions, splits: Sequence[str]
+) -> tuple[str, list[Choice]]:
     """What a file is taken for, in words, and the columns that are not used with what they may be."""
     from howsure.cli.asking import phrase_choice
     from howsure.formats.column_names import SUGGESTION_ROWS, plan_wanted
-    from howsure.formats.files import read_beginning
+    from howsure.formats.files import open_runs
     from howsure.formats.receipts import build_receipt, find_unused
 
-    splits = [] if description is None else [split for split in description.splits if split]
-    if options.split is None and len(splits) > 1:
+    named = [split for split in splits if split]
+    if options.split is None and len(named) > 1:
         # The one that the page proposes to evaluate.
-        options = replace(options, split="test" if "test" in splits else splits[0])
-    try:
-        contents = read_beginning(path, SUGGESTION_ROWS)
-        receipt = build_receipt(contents, options)
-        unused = find_unused(contents, plan_wanted(contents, options)[1], options)
-    except InputError:
-        return {}  # a log of a language model, whose columns are not those of the file
+        options = replace(options, split="test" if "test" in named else named[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is doubtful about a log is among the problems
+        runs, resolved = open_runs(Path(path), options, SUGGESTION_ROWS)
+    contents = next(iter(runs))
+    receipt = build_receipt(contents, resolved)
     choices: list[Choice] = []
-    for name, part in unused.items():
-        proposal = replace(options, mc=True) if part == "mc" else options.with_names(**{part: name})
+    for name, part in find_unused(contents, plan_wanted(contents, resolved)[1], resolved).items():
+        proposal = options.with_names(**{part: name})
+        if part == "mc":
+            proposal = replace(options, mc=True)
         choices.append(
             _make_choice(phrase_choice(proposal, options), replace(proposal, split=None))
         )
-    return {"receipt": replace(receipt, unused={}).describe(), "unused": choices}
+    return replace(receipt, unused={}).describe(), choices
 
 
 def _explain_saving(name: str) -> str:

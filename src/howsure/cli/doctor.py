@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -173,17 +174,20 @@ def find_unused_columns(
     path: str, problems: Sequence[FileProblem], options: ReadOptions
 ) -> dict[str, str]:
     """Columns that play no part although their names tell something, with the option that uses them;
-    none of a log or of a file that cannot be read.
+    none of a file that cannot be read.
     """
-    from howsure.formats.files import read_beginning
+    from howsure.formats.files import open_runs
     from howsure.formats.receipts import build_receipt
 
     if any(problem.stops for problem in problems):
         return {}
-    try:
-        return build_receipt(read_beginning(path, 1), options).unused
-    except InputError:
-        return {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is doubtful about a log is among the problems
+        try:
+            runs, resolved = open_runs(Path(path), options, 1)
+            return build_receipt(next(iter(runs)), resolved).unused
+        except InputError:
+            return {}
 
 
 def propose_command(path: str, problems: Sequence[FileProblem], options: ReadOptions) -> str | None:

@@ -71,6 +71,9 @@ class Contents:
         return f"row {row}" if self.lines is None else f"line {self.get_line(row)}"
 
 
+NO_FIX = "repair the file"  # where an error says nothing better
+
+
 @frozen
 class FileProblem:
     """One thing that is wrong with a file: where, what, how to repair it, and what can be evaluated
@@ -104,7 +107,7 @@ class FileProblem:
         return cls(
             where=where,
             what=what,
-            fix=fix or "repair the file",
+            fix=fix or NO_FIX,
             anyway="nothing",
             line=error.line,
         )
