@@ -74,6 +74,7 @@ check: $(VENV)/$(STAMP) $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP)
 
 bench: $(ALL)/$(STAMP)
 	$(ALL)/bin/python -m benchmarks
+	$(ALL)/bin/python -m benchmarks.write_docs
 
 # The page that evaluates in the browser, static files in dist/app.
 app: $(VENV)/$(STAMP)

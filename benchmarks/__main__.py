@@ -17,6 +17,7 @@ from rich.table import Table
 from . import (
     accuracy,
     against_peers,
+    app,
     bootstrap,
     bounds,
     columns,
@@ -49,6 +50,7 @@ JOBS = {
     "logs": logs.rows,
     "commands": commands.rows,
     "since": since.rows,
+    "app": app.rows,
     "accuracy": accuracy.rows,
 }
 RESULTS = Path(__file__).with_name("results.json")

@@ -1,9 +1,10 @@
-"""`python -m benchmarks.app PYODIDE_FOLDER`: how fast the page that evaluates in the browser
-starts, works and loads.
+"""`python -m benchmarks app`: how fast the page that evaluates in the browser starts, works and
+loads.
 
 Start: until howsure is ready, beside the same run's bare Pyodide with NumPy. Work: `evaluate` of
 the sample (10,000 × 10 logits) with page, JSON and Markdown, warm, in turns with the same command
-here. Bytes: what the server sent up to the first report. Needs Chromium, chromedriver and selenium.
+here. Bytes: what the server sent up to the first report. Needs Chromium, chromedriver, selenium and
+a folder with Pyodide (`HOWSURE_SHARED`/pyodide). Times of a clock: a browser is many processes.
 """
 
 from __future__ import annotations
@@ -12,17 +13,22 @@ import functools
 import http.server
 import os
 import shutil
-import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from howsure.cli.app import run_command, write_app
 
+from .rows import Row
+
+SHARED = os.environ.get("HOWSURE_SHARED", Path(__file__).parents[2] / "shared")
+PYODIDE = Path(SHARED) / "pyodide"
 STARTS, TURNS, PATIENCE = 3, 5, 300
 FLAGS = (
     "--headless=new",
@@ -99,37 +105,56 @@ def native_seconds() -> float:
     return time.perf_counter() - began
 
 
-def main() -> None:
+def rows() -> Iterator[Row]:
+    """The start, the work and the bytes; without the browser one row that says what is missing."""
+    missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+    if find_spec("selenium") is None:
+        missing.append("selenium")
+    if not PYODIDE.is_dir():
+        missing.append(str(PYODIDE.name))
+    if missing:
+        yield Row("app", None, "", detail=f"not measured: {', '.join(missing)} missing")
+        return
+    here = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
-        write_app(f"{folder}/app", sys.argv[1], None, tell=str)
-        serve = functools.partial(Handler, directory=f"{folder}/app")
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        browser = chromium(f"{folder}/profile")
+        os.chdir(folder)  # native commands write their reports here
+        try:
+            yield from measure(folder)
+        finally:
+            os.chdir(here)
+
+
+def measure(folder: str) -> Iterator[Row]:
+    write_app(f"{folder}/app", str(PYODIDE), None, tell=str)
+    serve = functools.partial(Handler, directory=f"{folder}/app")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    browser = chromium(f"{folder}/profile")
+    try:
         starts = [opened(browser, f"http://127.0.0.1:{server.server_port}/") for _ in range(STARTS)]
         until(browser, "!document.getElementById('sample').disabled")
         browser.execute_script("document.getElementById('sample').click()")
         until(browser, "document.getElementById('files').textContent.includes('No problems.')")
         first = page_seconds(browser)
         sent = Handler.sent
-        os.chdir(Path(folder))
         native_seconds()
         turns = [(page_seconds(browser), native_seconds()) for _ in range(TURNS)]
+    finally:
         browser.quit()
-        os.chdir("/")
-    for start in starts:
-        ratio = start["howsure"] / start["NumPy"]
-        print(
-            f"start: {start['howsure']:.1f} s, bare with NumPy {start['NumPy']:.1f} s, {ratio:.2f} times"
-        )
-    ratios = sorted(page / native for page, native in turns)
-    page, native = (median(column) for column in zip(*turns, strict=True))
-    print(
-        f"evaluate 10,000 × 10: first {first:.1f} s, warm {page:.2f} s, here {native:.2f} s (medians of {TURNS} turns)"
+        server.shutdown()
+    ready, bare = (median(start[name] for start in starts) for name in ("howsure", "NumPy"))
+    yield Row(
+        "app: start, × bare Pyodide with NumPy",
+        median(start["howsure"] / start["NumPy"] for start in starts),
+        "×",
+        must=1.2,
+        detail=f"{ready:.1f} s, bare {bare:.1f} s; {sent / 1e6:.1f} MB up to the first report",
     )
-    print(f"ratios: {', '.join(f'{ratio:.1f}' for ratio in ratios)}; median {median(ratios):.1f}")
-    print(f"up to the first report {sent / 1e6:.2f} MB were sent")
-
-
-if __name__ == "__main__":
-    main()
+    page, native = (median(column) for column in zip(*turns, strict=True))
+    yield Row(
+        "app: evaluate 10⁴ × 10, × the same command here",
+        median(page / native for page, native in turns),
+        "×",
+        must=2,
+        detail=f"warm {page:.2f} s, here {native:.2f} s; the first time {first:.1f} s",
+    )

@@ -98,6 +98,7 @@ def rows() -> Iterator[Row]:
         folder = Path(name)
         yield from whole(folder)
         yield from small_ones(folder)
+        yield counts(folder)
         yield warm()
         yield streamed(folder)
 
@@ -140,6 +141,22 @@ def small_ones(folder: Path) -> Iterator[Row]:
     for name, arguments in jobs:
         found = best({"unit": UNIT, "job": (*HOWSURE, *arguments)}, folder, REPEATS)
         yield ratio(f"howsure {name}", found["job"], found["unit"], None, None)
+
+
+def counts(folder: Path, n: int = 10**8) -> Row:
+    """The report of a table that counts so many answers, each with a confidence of four digits."""
+    score = np.arange(1, 10**4) / 10**4
+    each = np.full(len(score), n // len(score))
+    right = np.random.default_rng(0).binomial(each, score)
+    lines = ["confidence,correct,count"]
+    for claim, yes, no in zip(score.tolist(), right.tolist(), (each - right).tolist(), strict=True):
+        lines += [f"{claim},1,{yes}", f"{claim},0,{no}"]
+    (folder / "counts.csv").write_text("\n".join(lines) + "\n")
+    found = best({"job": (*HOWSURE, "evaluate", "counts.csv")}, folder, REPEATS)["job"]
+    detail = f"peak {found.megabytes:,.0f} MB"
+    return Row(
+        "evaluate of a table that counts 10⁸ answers", found.seconds, "CPU s", 3, 1.5, detail=detail
+    )
 
 
 def warm() -> Row:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-RECORDS = 12_000
+RECORDS = 3000
 
 
 def write_log(folder: Path, name: str, *, seed: int, digits: int | None, n: int = RECORDS) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from howsure import Predictions, compare, evaluate
+from howsure import Predictions, compare, ece, evaluate, tally
 from howsure.report.calibration_report import calibration_report, find_changes
 from howsure.report.score_findings import find_all
 from howsure.report.summary import Summary
@@ -16,6 +16,7 @@ from howsure.report.verdict import (
     compute_lower_tail,
     compute_upper_tail,
 )
+from howsure.uncertainty.intervals import each_interval
 
 SETS = 200
 MOST = 0.05 * SETS
@@ -319,10 +320,13 @@ def test_chance_alone_stands_beside_a_calibration_error() -> None:
     floor: list[float] = []
     for _ in range(200):
         c = rng.uniform(0.3, 1, 300)
-        entry = evaluate(drawn(c, c, rng), ["max_prob"]).data["metrics"]["ece"]
-        shown.append(entry["value"] or 0.0)
-        floor.append(entry["floor"])
+        preds = drawn(c, c, rng)
+        t = tally(preds.confidence, correct=preds.correct)
+        shown.append(ece(t))
+        floor.append(each_interval([ece], t)[0].floor or 0.0)
     assert np.mean(floor) == pytest.approx(np.mean(shown), rel=0.05)
+    entry = evaluate(preds, ["max_prob"]).data["metrics"]["ece"]
+    assert (entry["value"], entry["floor"]) == (shown[-1], floor[-1])
 
 
 def test_tails_of_the_binomial() -> None:

@@ -104,6 +104,12 @@ def test_fewer_effective_samples_are_less_sure() -> None:
 class TestClaims:
     """`calibration_test`: its level, its power, what it refuses."""
 
+    @pytest.fixture
+    def few_redraws(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A tenth of them: the level does not depend on their number."""
+        monkeypatch.setattr(calibration_testing, "MANY_REDRAWS", 999)
+
+    @pytest.mark.usefixtures("few_redraws")
     def test_the_p_value_of_honest_claims_is_uniform(self) -> None:
         p = np.array(
             [hs.calibration_test(hs.tally(*honest(200, seed)), seed).p for seed in range(150)]
@@ -130,6 +136,7 @@ class TestClaims:
         assert hs.calibration_test(hs.Outcomes(p, correct=c)) == by_tally
         assert hs.calibration_test(hs.Predictions.from_confidence(p, c)) == by_tally
 
+    @pytest.mark.usefixtures("few_redraws")
     def test_few_skewed_groups_are_no_defect(self) -> None:
         """15 groups, mostly a little too good and rarely far too bad: the sum of their signs alone
         refused 9 %.
@@ -143,6 +150,7 @@ class TestClaims:
             refused += found.p <= 0.05
         assert refused <= 21
 
+    @pytest.mark.usefixtures("few_redraws")
     def test_groups_that_are_right_or_wrong_together_are_no_defect(self) -> None:
         def once(seed: int, group: bool) -> float:
             rng = np.random.default_rng(seed)

@@ -544,7 +544,7 @@ def _find_ranking_change(before: Predictions, after: Predictions) -> Finding | N
             paper="Ding et al. 2020, section 4.3",
         )
     difference, low, high = paired_difference(metrics.aurc, new, old, level=0.99)
-    if low <= 0 <= high:
+    if not (low > 0 or high < 0):  # limits of a single sample are nan
         return None
     better_or_worse = "better" if difference < 0 else "worse"
     new_aurc = metrics.aurc(new.tally())
