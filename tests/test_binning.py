@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import howsure as hs
 from generators import UNIT, Rows, draw_scores, rows
+from howsure import binning
 from reference import calibration as slow
 
 Z80 = 1.2815515655446004
@@ -153,3 +154,9 @@ class TestReference:
     def test_raises_where_theirs_breaks(self, score: list[float]) -> None:
         with pytest.raises(hs.InputError, match=r"released code breaks .* use adaptive\(\)"):
             hs.adaptive_reference(score, [1] * len(score))
+
+
+def test_the_usual_level_has_the_quantile_of_the_normal_distribution() -> None:
+    from statistics import NormalDist
+
+    assert NormalDist().inv_cdf(0.5 + binning.USUAL_LEVEL / 2) == binning.USUAL_Z

@@ -21,6 +21,7 @@ from howsure.tallies.tally import Counts, RangeSums, Tally, needs_whole_counts
 
 __all__ = ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"]
 
+USUAL_LEVEL, USUAL_Z = 0.8, 1.2815515655446008  # of bins that grow: the normal quantile at 0.9
 # What the authors' released code uses.
 REFERENCE_Z = 1.645
 REFERENCE_TAIL = 40
@@ -165,7 +166,7 @@ class adaptive:
     [0, 2]
     """
 
-    level: float = 0.80
+    level: float = USUAL_LEVEL
     z: float | None = None
     tail: int = 40
     margin: float = 0.05
@@ -181,10 +182,12 @@ class adaptive:
 
     def cuts(self, t: Tally) -> Counts:
         needs_whole_counts(t, "adaptive", "equal_size")
-        from statistics import NormalDist  # a dozen modules that no other binning needs
-
         z = self.z
-        if z is None:
+        if z is None and self.level == USUAL_LEVEL:
+            z = USUAL_Z
+        elif z is None:
+            from statistics import NormalDist  # a dozen modules that nothing else needs
+
             z = NormalDist().inv_cdf(0.5 + self.level / 2)
         ends, target = _grow_bins(t, z, self.tail, self.margin)
         ends = top_up_last_bin(ends, target)

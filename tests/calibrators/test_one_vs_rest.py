@@ -171,3 +171,23 @@ def test_rows_are_distributions(calibrator):
 def test_one_outcome_only(calibrator, right, word):
     with pytest.raises(InputError, match=f"all 2 answers are {word}; both kinds are needed"):
         calibrator.fit(Predictions.from_confidence([0.5, 0.6], [right, right]))
+
+
+@pytest.mark.parametrize(
+    ("second", "works"),
+    [
+        ([0.0, 1.0], True),
+        ([0.5, 0.5], True),
+        ([0.5, 0.2], False),
+        ([0.5, 1.2], False),
+        ([-0.1, 0.5], False),
+        ([0.5, np.nan], False),
+    ],
+)
+def test_each_map_rises_inside_0_and_1(second, works):
+    x, y = np.array([0.2, 0.8, 0.1, 0.9]), np.array([0.3, 0.7, *second])
+    if works:
+        assert len(Isotonic(x=x, y=y, start=np.array([0, 2, 4])).points(1)[0]) == 2
+        return
+    with pytest.raises(hs.InputError, match="map 1 falls somewhere"):
+        Isotonic(x=x, y=y, start=np.array([0, 2, 4]))

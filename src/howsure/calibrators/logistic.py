@@ -27,6 +27,7 @@ MAX_NEWTON_STEPS = 100
 NEWTON_GRADIENT_GOAL = 1e-9
 WORTHLESS_FALL = 1e-16  # of the loss: a step that promises less is not worth a pass
 SHORTEST_NEWTON_STEP = 1e-10
+FLAT_SHARE = 1e-13  # of the largest curvature: what is below is rounding
 CURVES_CHUNK_NUMBERS = 1 << 23  # probabilities that are worked on together
 
 Features: TypeAlias = Callable[[Floats], list[Floats]]
@@ -272,8 +273,11 @@ class LogisticRegressions:
         gradient, second = self._derive(v)
         length = np.ones(len(v))
         for _ in range(MAX_NEWTON_STEPS):
-            inverse: Floats = np.linalg.pinv(second, rcond=1e-13, hermitian=True).astype(np.float64)
-            step = -(inverse @ gradient[:, :, None])[:, :, 0]
+            # The pseudo-inverse: a flat direction is not followed.
+            curve, turn = np.linalg.eigh(second)
+            curve[curve <= FLAT_SHARE * curve.max(axis=1, keepdims=True)] = np.inf
+            turned = turn.transpose(0, 2, 1) @ gradient[:, :, None]
+            step = -(turn @ (turned / curve[:, :, None]))[:, :, 0]
             fall = -_dot_rows(gradient, step)
             steep = np.abs(gradient).max(axis=1) > NEWTON_GRADIENT_GOAL
             long = length > SHORTEST_NEWTON_STEP

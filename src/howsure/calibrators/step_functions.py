@@ -136,10 +136,14 @@ class Isotonic:
             raise InputError(
                 f"x has shape {self.x.shape} and y {self.y.shape}; {start[-1]} points are needed."
             )
-        for j in range(len(size)):
-            x, y = self.points(j)
-            if not ((np.diff(x) > 0).all() and (np.diff(y) >= 0).all() and 0 <= y[0] <= y[-1] <= 1):
-                raise InputError(f"map {j} falls somewhere or leaves [0, 1].")
+        rises = (np.diff(self.x) > 0) & (np.diff(self.y) >= 0)
+        rises[start[1:-1] - 1] = True  # from one map to the next anything goes
+        inside = (self.y >= 0) & (self.y <= 1)
+        inside[1:] &= rises
+        bad = np.flatnonzero(~inside)
+        if len(bad):
+            j = int(np.searchsorted(start, int(bad[0]), side="right")) - 1
+            raise InputError(f"map {j} falls somewhere or leaves [0, 1].")
 
     @takes_arrays
     @classmethod

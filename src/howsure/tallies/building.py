@@ -336,7 +336,7 @@ def pool_adjacent_violators(t: Tally) -> RangeSums:
     block = t.blocks()
     cuts, loss = block.before, block.loss
     if not len(cuts) or cuts[0] > 0:  # right answers above the first error
-        cuts, loss = np.insert(cuts, 0, 0), np.insert(loss, 0, 0)
+        cuts, loss = np.concatenate(([0], cuts)), np.concatenate(([0], loss))
     first = find_steps(np.diff(cuts, append=t.n), loss)
     return t.between(np.append(cuts[first], t.n))
 
