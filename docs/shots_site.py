@@ -23,16 +23,17 @@ from docs.build import SITE
 from docs.shots import PHONE, SHARED, WIDE, chromium, compressed
 
 FILE = SHARED / "data" / "eurosat_rgb.npz"
+UNNAMED = SHARED / "data2" / "clinical_dcurves" / "df_binary.csv"  # its columns say nothing
 WINDOWS = {"desktop": (WIDE, 900), "phone": (PHONE, 844)}
 SCHEMES = {"": "light", "_dark": "dark"}
 PAGES = {"landing": "index.html", "api": "api/howsure.html", "gallery": "gallery.html"}
 SHOWN = {
     "app_file_desktop": 800,
     "app_file_desktop_dark": 800,
+    "app_ask_desktop": 800,
     "app_after_desktop": 800,
     "app_file_phone": 390,
     "app_file_phone_dark": 390,
-    "app_after_phone": 390,
 }
 PATIENCE = 300  # seconds
 
@@ -68,12 +69,19 @@ def until(driver, code: str) -> None:
 
 
 def app(driver, address: str) -> Iterator[tuple[str, bytes]]:
-    """The page that evaluates: before a file, with one, and with its report."""
+    """The page that evaluates: before a file, with one that it asks about, with one that it reads,
+    and with its report.
+    """
     driver.get(f"{address}app/index.html")
     until(driver, "navigator.serviceWorker.controller && document.querySelector('iframe')")
     driver.switch_to.frame(driver.find_element("tag name", "iframe"))
     until(driver, "window.howsure && howsure.state.ready")
     yield "app_before", taken(driver)
+    driver.find_element("id", "pick").send_keys(str(UNNAMED))
+    until(driver, "document.querySelector('#files .choices')")
+    yield "app_ask", taken(driver)
+    driver.find_element("css selector", "#files [aria-label^=Remove]").click()
+    until(driver, "!document.getElementById('hint').hidden")
     driver.find_element("id", "pick").send_keys(str(FILE))
     until(driver, "[...howsure.state.files.values()].some((f) => f.found)")
     until(
