@@ -238,7 +238,8 @@ class BinPieces:
     def describe_piece(self, i: int) -> str:
         """The gap and the range of a piece."""
         low, high = self.ends[i]
-        return f"{self.gaps[i]:+.3f} from {low:.4g} to {high:.4g}"
+        where = f"at {low:.4g}" if low == high else f"from {low:.4g} to {high:.4g}"
+        return f"{self.gaps[i]:+.3f} {where}"
 
 
 def cut_bins(case: FindingCase) -> list[BinPieces]:
