@@ -11,17 +11,19 @@ this process), an error that says so, or wrong. Exit 1 if any round was wrong.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,27 +41,22 @@ class Cluster:
 
     def __init__(self, size: int = 2, preload: str | None = None):
         self.preload = [] if preload is None else ["--preload", preload]
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.address = f"tcp://127.0.0.1:{port}"
-        options = ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
-        self.scheduler = _dask("scheduler", *options)
-        self._wait_for_scheduler()
+        self.folder = tempfile.TemporaryDirectory()
+        note = Path(self.folder.name, "scheduler.json")
+        options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+        self.scheduler = _dask("scheduler", *options, "--scheduler-file", str(note))
+        # It takes a free port itself, and says which: one that was free before may be taken.
+        while not note.exists() or not note.read_text().strip():
+            if self.scheduler.poll() is not None:
+                raise RuntimeError("the scheduler did not start")
+            time.sleep(0.05)
+        self.address: str = json.loads(note.read_text())["address"]
         self.workers = [self._worker() for _ in range(size)]
 
     def _worker(self) -> subprocess.Popen[bytes]:
         return _dask(
             "worker", self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard", *self.preload
         )
-
-    def _wait_for_scheduler(self) -> None:
-        for _ in range(600):
-            with socket.socket() as s:
-                if s.connect_ex(("127.0.0.1", int(self.address.rsplit(":", 1)[1]))) == 0:
-                    return
-            time.sleep(0.1)
-        raise TimeoutError("the scheduler did not start")
 
     def kill(self, number: int, *, replace: bool = True) -> None:
         """End one worker without a word; start another in its place."""
@@ -75,6 +72,7 @@ class Cluster:
         for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()
+        self.folder.cleanup()
 
 
 def _dask(*args: str) -> subprocess.Popen[bytes]:
@@ -99,6 +97,13 @@ def equal(a: PartResult, b: PartResult) -> bool:
 def slowed(part: Any, task: Any, seconds: float) -> PartResult:
     """The task with a pause, so that little data give time to kill in."""
     time.sleep(seconds)
+    return task(part)
+
+
+def held(part: Any, task: Any, go: str) -> PartResult:
+    """The task, which from the seventh part on waits for a file."""
+    while part.index >= 6 and not os.path.exists(go):
+        time.sleep(0.05)
     return task(part)
 
 

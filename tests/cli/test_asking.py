@@ -44,7 +44,7 @@ def ask(tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
         listener = Thread(target=listen)
         listener.start()
         os.write(ours, answer.encode())
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate()
         listener.join()
         os.close(ours)
         return process.returncode, out, b"".join(shown).decode("utf-8", "replace")

@@ -24,7 +24,7 @@ from howsure.scale.parts import PartResult
 pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
 
-from benchmarks.killed_workers import Cluster, slowed
+from benchmarks.killed_workers import Cluster, held, slowed
 
 Prepared = Callable[..., Any]
 pytestmark = pytest.mark.slow
@@ -83,21 +83,27 @@ def test_killed_workers_cost_time_and_nothing_else(
 
 
 def test_an_interrupt_keeps_what_is_done(
-    cluster: Cluster, tables: list[Path], prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster,
+    tables: list[Path],
+    prepared: Prepared,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     job, task = prepared(tables)
+    go = tmp_path / "go"
     done: list[Any] = []
 
     def pause(seconds: float) -> None:
         if len(done) >= 5 and "interrupted" not in done:
             done.append("interrupted")
+            go.touch()
             raise KeyboardInterrupt
         time.sleep(seconds)
 
     monkeypatch.setattr(workers, "time", SimpleNamespace(sleep=pause, monotonic=time.monotonic))
     with workers.connected(cluster.address) as mapped:
-        found = gather(job, partial(slowed, task=task, seconds=0.3), mapped, done.append)
-    assert 5 <= len(found.parts) < 12
+        found = gather(job, partial(held, task=task, go=str(go)), mapped, done.append)
+    assert 5 <= len(found.parts) <= 6
     assert found.summary is not None
     assert found.summary.n == 250 * len(found.parts)
 

@@ -79,7 +79,7 @@ main(sys.argv[3:])
 def running(folder: Path, *options: str, point: str = "", at: int = 0) -> Iterator[tuple]:
     """The process and its address; it is ended at the end, if it still runs."""
     command = [sys.executable, "-c", KILLED, point, str(at), "serve", "policy.json"]
-    command += ["--port", "0", "--commit-ms", "1", *options]
+    command += ["--port", "0", "--commit-ms", "1", "--timeout", "300", *options]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:

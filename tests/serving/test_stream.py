@@ -195,8 +195,7 @@ def test_each_line_is_answered_before_the_next_is_sent() -> None:
         os.write(w, b'idence": 0.1}\n')
         assert json.loads(answers.readline())["decision"] == "defer"
         os.close(w)
-        thread.join(10)
-        assert not thread.is_alive()
+        thread.join()
 
 
 @pytest.fixture

@@ -39,10 +39,8 @@ def killed(tmp_path_factory):
     return out, left, victim.returncode
 
 
-def wait_for(condition, seconds=300):
-    end = time.monotonic() + seconds
+def wait_for(condition):
     while not condition():
-        assert time.monotonic() < end, "the study did not get far enough to be killed in its middle"
         time.sleep(0.005)
 
 
