@@ -17,6 +17,7 @@ from howsure.serving import GuaranteeMonitor, LiveMonitors, Serving
 from howsure.serving.export_steps import list_pieces
 from howsure.serving.export_text import MAX_SQL_COLUMNS, write_sql
 from howsure.serving.exports import plan_export
+from howsure.serving.feedback import LabelFeed, parse_label
 from howsure.serving.gateways import find_band, plan_gateway, subtract_from_one, write_table
 from howsure.serving.service import DecisionService
 
@@ -60,6 +61,39 @@ def test_a_service_counts_from_nothing(tmp_path: Path) -> None:
     service.commit([b'[{"id": 1, "confidence": 0.9}, {"id": 2, "confidence": 0.1}]'])
     service.commit([b'[{"id": 1, "confidence": 0.9}, {"id": 3, "confidence": 0.9}]', b"{"])
     assert [read()[name] for name in names] == [2, 1, 1, 1]
+
+
+def test_a_label_finds_its_decision_by_id(tmp_path: Path) -> None:
+    """Before and after the service is started again; two labels of one decision have one key."""
+    for _ in range(2):
+        service = DecisionService(Policy("max_prob", 0.8).decide, tmp_path / "out.jsonl", Serving())
+        service.commit([b'[{"id": "a", "confidence": 0.9}, {"id": "b", "confidence": 0.1}]'])
+        lines = [service.complete_label({"id": name, "correct": 1}, 1) for name in "ab"]
+        found = [parse_label(json.loads(line)) for line in lines]
+        assert [label.accept for label in found] == [True, False]
+        assert found[0].key != found[1].key
+        again = json.loads(service.complete_label({"id": "a", "correct": 0}, 1))
+        assert parse_label({**again, "line": 77}).key == found[0].key
+        with pytest.raises(InputError, match="is not the label of a decision"):
+            service.complete_label({"id": "c", "correct": 1}, 1)
+    unnamed = [parse_label({"line": i, "decision": "accept", "correct": 1}).key for i in (1, 2)]
+    assert unnamed[0] != unnamed[1]
+
+
+@pytest.mark.parametrize(("join", "counted"), [("id", 1), (None, 0)])
+def test_labels_are_joined_to_an_earlier_output(
+    join: str | None, counted: int, tmp_path: Path
+) -> None:
+    output, labels = tmp_path / "out.jsonl", tmp_path / "labels.jsonl"
+    output.write_text(
+        '{"line":1,"id":"a","decision":"accept","prediction":1,"confidence":0.9,"score":0.9}\n'
+    )
+    labels.write_text('{"id":"a","correct":0}\n')
+    feed = LabelFeed(labels, join=join, on_bad="skip")
+    feed.recall_output(output)
+    found = feed.read_new(0)
+    assert found is not None
+    assert len(found[0]) == counted
 
 
 # Exports.
@@ -122,6 +156,10 @@ def test_a_table_of_a_question_that_is_not_there() -> None:
     plan = plan_gateway(policy, digest="d", model="m")
     found = json.loads(write_table(plan, "late"))["thresholds"]
     assert [row["question"] for row in found] == ["late"]
+    sides = [(side["answer"], side["operator"], side["threshold"]) for side in found[0]["accept"]]
+    assert sides == [("yes", ">=", 0.9), ("no", "<=", 0.1)]
+    (team,) = json.loads(write_table(plan, "team"))["thresholds"]
+    assert team["accept"] == [{"field": "confidence", "operator": ">=", "threshold": 0.8}]
     assert len(json.loads(write_table(plan, None))["thresholds"]) == 2
     with pytest.raises(InputError):
         write_table(plan, "nothing")
