@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -427,4 +428,43 @@ def test_each_segmentation_for_itself(howsure: Callable, tmp_path: Path) -> None
     assert [one["by"] for one in found] == ["site", "age:40,60"]
     refused = howsure(*call, "--by", "site", "--by", "age:40,60", "-o", "p.json")
     assert (refused.code, refused.out) == (2, "")
-    assert "--by hospital,age:40,60" in refused.err
+    assert "--by site,age:40,60" in refused.err
+
+
+def write_segments(path: Path) -> None:
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 2, 400)
+    p = np.clip(0.5 + (truth - 0.5) * 0.8 + 0.15 * rng.normal(size=400), 0.01, 0.99)
+    names = np.array(["cat", "dog"])[truth]
+    rows = [f"{1 - x},{x},{y},{'ab'[i % 2]}" for i, (x, y) in enumerate(zip(p, names, strict=True))]
+    path.write_text("\n".join(["prob_cat,prob_dog,label,ward", *rows]) + "\n")
+
+
+def test_a_predicted_class_is_called_by_its_name(howsure: Callable, val: Path) -> None:
+    write_segments(val / "pets.csv")
+    ran = howsure("threshold", "pets.csv", "--risk", "0.2", "--by", "predicted", "-o", "p.json")
+    assert ran.code == 0
+    assert re.search(r"\n(cat|dog) +0\.\d+ ", ran.out)
+    for line in howsure("decide", "p.json", "pets.csv").out.splitlines():
+        row = json.loads(line)
+        assert row["segment"] == row["prediction"]
+        assert "known" not in row
+    assert "cat: risk of" in howsure("check", "pets.csv", "--policy", "p.json").out
+    both = "ward,predicted"
+    assert howsure("threshold", "pets.csv", "--risk", "0.2", "--by", both, "-o", "q.json").code == 0
+    rows = [json.loads(line) for line in howsure("decide", "q.json", "pets.csv").out.splitlines()]
+    assert rows[0]["segment"] == f"a × {rows[0]['prediction']}"
+
+
+def test_several_segmentations_are_several_policies(howsure: Callable, val: Path) -> None:
+    write_segments(val / "pets.csv")
+    call = ("threshold", "pets.csv", "--risk", "0.2", "--by", "ward", "--by", "predicted")
+    ran = howsure(*call, "-o", "p.json")
+    assert ran.code == 2
+    assert (
+        "say -o 'p_{by}.json' for a policy of each, or cross them: --by ward,predicted" in ran.err
+    )
+    assert not (val / "p.json").exists()
+    assert howsure(*call, "-o", "p_{by}.json").code == 0
+    for name in ("ward", "predicted"):
+        assert howsure("decide", f"p_{name}.json", "pets.csv").code == 0

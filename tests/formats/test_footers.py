@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
+from howsure.formats import arrow
 from howsure.formats.unpacked_sizes import read_row_groups
 
 # Every byte of the footer is changed twice; a signal of the process would be its exit code.
@@ -87,3 +88,15 @@ def test_row_groups_are_those_of_pyarrow(compression: str) -> None:
 def test_footers_that_make_no_sense(raw: bytes, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         read_row_groups(io.BytesIO(raw))
+
+
+def test_a_mistake_of_ours_is_no_damaged_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had been reported as one."""
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pa.table({"confidence": [0.9], "correct": [1]}), tmp_path / "a.parquet")
+    monkeypatch.setattr(arrow, "_measure_group", lambda *_: undefined_name)  # type: ignore[name-defined]  # noqa: F821
+    with pytest.raises(NameError):
+        arrow.read_outline(tmp_path / "a.parquet")

@@ -12,6 +12,7 @@ import howsure as hs
 from howsure import InputError
 from howsure.cli.main import main
 from howsure.formats import ReadOptions
+from howsure.policies import Policy, guaranteed_threshold
 
 OWN_ANSWERS = "label,prediction,prob_0,prob_1\n0,1,0.9,0.1\n0,0,0.8,0.2\n1,0,0.3,0.7\n"
 
@@ -269,3 +270,19 @@ def test_a_rounded_row_does_not_depend_on_those_it_is_read_with(
     streamed = json.loads(run("evaluate", path, "--stream", "--json")[1])["metrics"]
     for name in ("nll", "brier", "aurc"):
         assert loaded[name]["value"] == pytest.approx(streamed[name]["value"], rel=1e-12)
+
+
+def test_equal_weights_weigh_nothing() -> None:
+    rng = np.random.default_rng(0)
+    sure = rng.random(200)
+    right = rng.random(200) < sure
+    plain = hs.Predictions.from_confidence(sure, right)
+    equal = hs.Predictions.from_confidence(sure, right, weight=np.full(200, 2.5))
+    one, two = hs.evaluate(plain).data, hs.evaluate(equal).data
+    assert one["verdict"] == two["verdict"]
+    assert one["metrics"] == two["metrics"]
+    rule = lambda t: guaranteed_threshold(t, risk=0.4, delta=0.1)
+    assert Policy.fit(plain, rule).threshold == Policy.fit(equal, rule).threshold
+    unequal = hs.Predictions.from_confidence(sure, right, weight=1 + sure)
+    with pytest.raises(hs.InputError, match="weights are refused"):
+        Policy.fit(unequal, rule)

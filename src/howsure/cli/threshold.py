@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from howsure.predictions import Predictions
     from howsure.predictions.read_options import ReadOptions
 
+BY_PLACE = "{by}"  # in the name of a file: which of several segmentations it is of
 RULES = ("accuracy", "coverage", "risk", "error_cost", "uncertainty")
 METHOD_CHOICES = ["band", "fixed_sequence", "fallback", "sgr"]
 METHOD_HELP = "How --risk searches [default: band; other losses: fixed_sequence]."
@@ -122,7 +124,12 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--calibrator", type=InputPath(), help="Apply a saved calibrator first.")
 @click.option("--on", "on", type=InputPath(), help="Check the result on this file.")
 @click.option("--on-split", help="... or on this split (of FILE, where --on is not given).")
-@click.option("-o", "--out", type=OutputPath(), help="Write the policy (JSON) for howsure decide.")
+@click.option(
+    "-o",
+    "--out",
+    type=OutputPath(),
+    help="Write the policy (JSON) for howsure decide; of several --by, '{by}' in the name is which.",
+)
 @click.option("--drift", type=OutputPath(), help="Write a monitor for decide --drift.")
 @click.option(
     "--guarantee",
@@ -187,13 +194,23 @@ def command(
 
     context = click.get_current_context()
     if len(segmentations) > 1:
-        if at_once or out or drift or guarantee or online:
+        if at_once or drift or guarantee or online:
             raise InputError(
                 "a policy has one segmentation: cross several, as in --by hospital,age:40,60, or leave out "
-                "--together, -o, --drift, --guarantee and --online."
+                "--together, --drift, --guarantee and --online."
+            )
+        if out is not None and BY_PLACE not in out:
+            path = Path(out)
+            each = path.with_name(f"{path.stem}_{BY_PLACE}{path.suffix}")
+            raise InputError(
+                f"a policy has one segmentation, and -o {out} is one file; say -o '{each}' for a policy of each, "
+                f"or cross them: --by {','.join(segmentations)}."
             )
         given = {name: context.params[name] for name in context.params if name != "segmentations"}
-        codes = [context.invoke(command, segmentations=(one,), **given) for one in segmentations]
+        codes: list[int] = []
+        for one in segmentations:
+            given["out"] = fill_place(out, one)
+            codes.append(context.invoke(command, segmentations=(one,), **given))
         return max(codes)
     by = next(iter(segmentations), None)
     extras = StateOptions(
@@ -254,7 +271,7 @@ def command(
         policy = replace(policy, read=ReadOptions(kind=table.kind))
         _write_states(policy, None, out, extras, quiet)
         return show_plan(plan_counts(policy, choose, t), as_json=as_json, quiet=quiet)
-    preds = read_files(files, options)
+    preds = read_files(files, options).drop_equal_weights()
     if case is not None and preds.graded:
         raise InputError(
             "--case counts right and wrong answers, and these are graded; leave it out."
@@ -342,6 +359,15 @@ def show_plan(data: PlanData, *, as_json: bool, quiet: bool) -> int:
         say(build_plan_sheet(data))
     contradicted = data["test"] is not None and data["test"]["compatible"] is False
     return 1 if contradicted or not data["feasible"] else 0
+
+
+def fill_place(out: str | None, by: str) -> str | None:
+    """The file of one segmentation.
+
+    >>> fill_place("policy_{by}.json", "hospital,age:40,60")
+    'policy_hospital_age_40_60.json'
+    """
+    return None if out is None else out.replace(BY_PLACE, re.sub(r"\W+", "_", by).strip("_"))
 
 
 def _find_segments(by: str | None, cluster: str | None, columns: list[str]) -> str | None:

@@ -70,12 +70,15 @@ def _import_pyarrow() -> Any:
 
 @contextmanager
 def _refuse_damaged(path: Path) -> Generator[None, None, None]:
-    """Turn whatever the decoder finds wrong into one sentence."""
+    """Turn what the decoder finds wrong into one sentence: its own errors, and those that its
+    bindings raise about sizes, texts and files.
+    """
+    arrow_errors = _import_pyarrow().lib.ArrowException
     try:
         yield
     except InputError:
         raise
-    except Exception as e:
+    except (arrow_errors, ValueError, OSError, OverflowError, MemoryError) as e:
         got = f"is not a readable table ({describe_error(e)})"
         raise Damaged(path.name, got=got, hint=SAVE_AGAIN) from None
 

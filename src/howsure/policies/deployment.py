@@ -521,7 +521,7 @@ def plan_counts(
 
 
 def _describe_policy(policy: Policy) -> dict[str, object]:
-    own = dict(zip(policy.keys, policy.thresholds, strict=True))
+    own = dict(zip(map(policy.name_key, policy.keys), policy.thresholds, strict=True))
     feasible = min(policy.threshold, *own.values(), inf) < inf
     if policy.score == CASE_SCORE:  # people read a product, not the sum of logarithms
         own = {name: exp(at) if at < inf else inf for name, at in own.items()}

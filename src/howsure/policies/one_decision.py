@@ -126,13 +126,14 @@ class OneByOne:
             raise InputError("this policy has one threshold for all; leave out segment=.")
         if isinstance(answer, int) and policy.class_names is not None:
             answer = policy.class_names[answer]
+        shown = None if name is None else policy.name_key(name)
         accept = scored.score >= threshold
         reason = self.reached if accept else self.below
         if name is not None:
             if not known:
-                reason = f"segment {name!r} has no threshold of its own"
+                reason = f"segment {shown!r} has no threshold of its own"
             elif threshold == inf:
-                reason = f"segment {name!r} has no guarantee"
+                reason = f"segment {shown!r} has no guarantee"
         follower: str | None = None
         if policy.following and not accept:
             follower = self.following.get(name or "", PERSON)
@@ -147,7 +148,7 @@ class OneByOne:
             reason=reason,
             suggestions=suggestions,
             score=scored.score,
-            segment=name,
+            segment=shown,
             known=known,
             next=follower,
         )

@@ -305,6 +305,7 @@ class Policy:
         needs_predictions(preds, "Policy.fit")
         if rest not in ("defer", "common"):
             raise InputError(f"rest={rest!r}; 'defer' or 'common' is needed.")
+        preds = preds.drop_equal_weights()
         matrix = None if costs is None else check_costs(costs, preds.k)
         score = score or preds.score_name
         if calibrator is not None:
@@ -458,7 +459,9 @@ class Policy:
         if not self.segmented:
             return decisions
         segment = self.find_keys(preds, answer)
-        decisions = replace(decisions, segment=segment, known=np.isin(segment, self.keys))
+        named = {key: self.name_key(key) for key in set(segment.tolist())}
+        shown = np.array([named[key] for key in segment.tolist()])
+        decisions = replace(decisions, segment=shown, known=np.isin(segment, self.keys))
         if not self.following:
             return decisions
         follower = dict(zip(self.keys, self.following, strict=True))
@@ -543,6 +546,14 @@ class Policy:
         from howsure.predictions.segments import name_segments
 
         return name_segments(self.by or "", preds, answer)
+
+    def name_key(self, key: str) -> str:
+        """What a segment is called: a predicted class by its name, where that is known."""
+        from howsure.predictions.segments import PREDICTED, name_predicted
+
+        if not self.segmented or self.class_names is None or PREDICTED not in (self.by or ""):
+            return key
+        return name_predicted(self.by or "", key, self.class_names)
 
     def check_classes(self, preds: Predictions) -> None:
         """Refuse predictions over other classes than the policy was made for."""

@@ -81,6 +81,7 @@ def check_guarantees(policy: Policy, preds: Predictions) -> list[GuaranteeCheck]
     checks: list[GuaranteeCheck] = []
     for name, guarantee in zip(policy.keys, policy.guarantees, strict=True):
         if guarantee.feasible and not isnan(guarantee.risk):
+            name = policy.name_key(name)
             mine = np.asarray(segment.astype(str) == name)
             checks.append(count_broken(name, unit, accept & mine, wrong, guarantee))
     return checks

@@ -672,6 +672,16 @@ class Predictions:
         self.needs_vector("this number")
         return compute_columns(self.raw._replace(rounded=self.rounded), self.known_labels)
 
+    def drop_equal_weights(self) -> Predictions:
+        """The same predictions; weights that are all equal weigh nothing.
+
+        >>> Predictions.from_confidence([0.9, 0.8], [1, 0], weight=[2, 2]).drop_equal_weights().weight is None
+        True
+        """
+        if self.weight is None or np.ptp(self.weight) > 0:
+            return self
+        return replace(self, weight=None)
+
     def with_attributes(self, columns: Mapping[str, ArrayLike]) -> Predictions:
         """The same predictions with these further columns.
 

@@ -190,6 +190,21 @@ def name_segments(text: str, preds: Predictions, answer: Array) -> Array:
     return make_text_array([CROSSING.join(values) for values in zip(*columns, strict=True)])
 
 
+def name_predicted(text: str, segment: str, class_names: Sequence[str]) -> str:
+    """A segment with the name of its predicted class in place of the number.
+
+    >>> name_predicted("ward,predicted", "a × 1", ("cat", "dog")), name_predicted("predicted", "0", ("cat", "dog"))
+    ('a × dog', 'cat')
+    """
+    cuts = parse_segments(text)
+    words = segment.split(CROSSING) if len(cuts) > 1 else [segment]
+    for i, (cut, word) in enumerate(zip(cuts, words, strict=False)):
+        is_class = cut.column == PREDICTED and not cut.edges and is_count(word)
+        if is_class and int(word) < len(class_names):
+            words[i] = class_names[int(word)]
+    return CROSSING.join(words)
+
+
 def find_column(preds: Predictions, column: str) -> Array:
     """A column beside the predictions, by name."""
     known: dict[str, Array] = dict(preds.attributes or {})

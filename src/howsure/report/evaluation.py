@@ -192,7 +192,7 @@ def evaluate(
             threshold=threshold,
         )
         return build_report(summary, request)
-    preds = to_predictions(preds, scores)
+    preds = to_predictions(preds, scores).drop_equal_weights()
     if preds.graded:
         raise GradedAnswers.of(preds)
     # Before columns are attached: the hash is that of what the caller gave.
