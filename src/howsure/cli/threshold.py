@@ -124,12 +124,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--calibrator", type=InputPath(), help="Apply a saved calibrator first.")
 @click.option("--on", "on", type=InputPath(), help="Check the result on this file.")
 @click.option("--on-split", help="... or on this split (of FILE, where --on is not given).")
-@click.option(
-    "-o",
-    "--out",
-    type=OutputPath(),
-    help="Write the policy (JSON) for howsure decide; of several --by, '{by}' in the name is which.",
-)
+@click.option("-o", "--out", type=OutputPath(), help="Write the policy (JSON) for howsure decide.")
 @click.option("--drift", type=OutputPath(), help="Write a monitor for decide --drift.")
 @click.option(
     "--guarantee",
