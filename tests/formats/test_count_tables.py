@@ -345,3 +345,44 @@ def test_a_billion_losses_are_not_repeated(
     assert "single ones" in many["correctness_brier"]["why"]
     code, out, _ = run(capsys, "threshold", large, "--risk", "0.2", "--json")
     assert (code, json.loads(out)["n"]) == (0, N * 10**6)
+
+
+def test_counts_are_monitored_like_the_rows(
+    rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head, *lines = rows.read_text().splitlines()
+    table, many = tmp_path / "counts.csv", tmp_path / "many.csv"
+    many.write_text("\n".join([head, *(lines[:1000] * 150)]) + "\n")
+    assert run(capsys, "count", many, "-o", table)[0] == 0
+    policy = tmp_path / "policy.json"
+    assert run(capsys, "threshold", rows, "--accuracy", 0.85, "-o", policy)[0] == 0
+    found: list[dict[str, object]] = []
+    for past, new in ((many, rows), (table, rows), (table, table), (many, many)):
+        code, out, err = run(capsys, "monitor", past, new, "--policy", policy, "--json")
+        assert code == 0, err
+        found.append(json.loads(out))
+    for by_rows, by_counts in ((found[0], found[1]), (found[3], found[2])):
+        assert_same(by_counts["reference"], by_rows["reference"])
+        month, same = by_rows["months"][0], by_counts["months"][0]
+        for key in ("n", "drift", "bars"):
+            assert_same(same[key], month[key])
+        # Only the folds are dealt in another way.
+        ours, theirs = same["estimate"], month["estimate"]
+        for key in ("accuracy", "risk"):
+            for end in ("value", "low", "high"):
+                assert ours[key][end] == pytest.approx(theirs[key][end], abs=1e-3)
+        assert ours["coverage"] == pytest.approx(theirs["coverage"], abs=1e-12)
+
+
+def test_a_billion_answers_are_monitored_and_not_repeated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"{i / 100},1,{i * 10**7}\n{i / 100},0,{(100 - i) * 10**7}" for i in range(1, 100)]
+    table = write(tmp_path, *lines)
+    code, out, err = run(capsys, "monitor", table, table, "--json")
+    assert code == 0, err
+    data = json.loads(out)
+    assert data["reference"]["n"] == data["months"][0]["n"] == 99 * 10**9
+    assert data["months"][0]["estimate"]["accuracy"]["value"] == pytest.approx(0.5, abs=1e-4)
+    code, _, err = run(capsys, "calibrate", "--fit", table, "--on", table)
+    assert (code, "calibrate takes answers one by one" in err) == (2, True)

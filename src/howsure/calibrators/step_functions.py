@@ -22,7 +22,7 @@ from howsure.calibrators.calibrator import (
     takes_arrays,
 )
 from howsure.predictions import Predictions, needs_predictions
-from howsure.tallies.tally import Counts
+from howsure.tallies.tally import Counts, Tally
 
 
 @frozen(eq=False)
@@ -155,9 +155,13 @@ class Isotonic:
         infinite loss: a step of c samples counts at least `floor` of them as right and as wrong.
         0.5 is half a sample. Without `measured` the loss of these samples is left out.
         """
+        from howsure.tallies.building import tally
+
         least = scale_floor(preds, floor)
         given, came = collect_targets(preds, "Isotonic")
-        steps = [_pool_steps(p, came == j, preds.weight, least) for j, p in enumerate(given)]
+        steps: list[RisingSteps] = []
+        for j, p in enumerate(given):
+            steps.append(pool_steps(tally(p, correct=came == j, weight=preds.weight), least))
         points = [step.list_points() for step in steps]
         made = cls(
             x=np.concatenate([x for x, _ in points]),
@@ -202,8 +206,10 @@ def fit_score_steps(
     >>> fit_score_steps(np.array([[-2.0, 0.5, 3.0, 7.0]]), np.array([1, 0, 1, 0]))
     [(array([-2. ,  0.5,  3. ,  7. ]), array([0. , 0.5, 0.5, 1. ]))]
     """
-    steps = [_pool_steps(row, came == j, weight, 0.0) for j, row in enumerate(scores)]
-    return [step.list_points() for step in steps]
+    from howsure.tallies.building import tally
+
+    tallies = [tally(row, correct=came == j, weight=weight) for j, row in enumerate(scores)]
+    return [pool_steps(t).list_points() for t in tallies]
 
 
 @frozen(eq=False)
@@ -235,11 +241,11 @@ class RisingSteps:
         return -float(total / self.count.sum())
 
 
-def _pool_steps(scores: Array, correct: Array, weight: Floats | None, least: float) -> RisingSteps:
+def pool_steps(t: Tally, least: float = 0.0) -> RisingSteps:
     """Pool adjacent violators; `least` samples keep the end steps away from 0 and 1."""
-    from howsure.tallies.building import pool_adjacent_violators, tally
+    from howsure.tallies.building import pool_adjacent_violators
 
-    blocks = pool_adjacent_violators(tally(scores, correct=correct, weight=weight))
+    blocks = pool_adjacent_violators(t)
     count = blocks.count[::-1]
     right = (blocks.count - blocks.loss)[::-1]
     value = np.maximum.accumulate(right / count)  # sums of weights are rounded

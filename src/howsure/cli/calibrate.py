@@ -201,6 +201,8 @@ def command(
         show_questions(reports, as_json=as_json, targets=[], quiet=quiet)
         return
     test_options = replace(options, split=on_split, attributes=(BOUNDARY_DISTANCE,))
+    for path in dict.fromkeys((*fit, *test_files)):
+        refuse_many_counts(path, options)
     val = read_files(fit, options)
     try:
         test = read_files(test_files, test_options)
@@ -271,6 +273,20 @@ def command(
         from howsure.report.render.report_sheet import build_calibration_sheet
 
         say(build_calibration_sheet(report.to_dict()))
+
+
+def refuse_many_counts(path: str, options: ReadOptions) -> None:
+    """Raise where a count table stands for more answers than are taken one by one."""
+    from howsure.formats.count_tables import MAX_REPEATED_ROWS, read_count_tables
+
+    table = read_count_tables([path], options)
+    if table is not None and table.n > MAX_REPEATED_ROWS:
+        raise InputError(
+            Path(path).name,
+            got=f"counts {table.n:,} answers",
+            need=f"calibrate takes answers one by one, up to {MAX_REPEATED_ROWS:,}",
+            hint="Count a random part of the rows",
+        )
 
 
 def calibrate_questions(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from howsure.cli.common import (
     get_command_line,
     is_quiet,
     list_targets,
+    read_counts,
     read_files,
     say,
     show_spinner,
@@ -142,11 +143,12 @@ def command(
         reports = collect_monitors([reference, *files], results)
         show_questions(reports, as_json=as_json, targets=targets, quiet=quiet)
         return 0 if all(one.passed for one in results.values()) else 1
-    past = read_files([reference], options, labelled=False)
+    alone = labels is None and by is None and month is None and chunk is None
+    past, past_count = read_answers(reference, options, alone)
     ids, new_options = join.partition("=")[0].strip(), options
     if labels is not None and ids != "id" and "ids" not in options.names:
         new_options = options.with_names(ids=ids)
-    months = _read_months(files, new_options, by=by, month=month, chunk=chunk)
+    months = _read_months(files, new_options, by=by, month=month, chunk=chunk, alone=alone)
     known: dict[str, Mapping[str, object]] = {}
     if labels is not None:
         from howsure.formats.label_files import read_label_file
@@ -166,6 +168,8 @@ def command(
             **known,
             by=months.slices,
             reference_by=past_slices,
+            count=months.counts or None,
+            reference_count=past_count,
             max_drop=max_drop,
             level=level,
             drift_level=drift_level,
@@ -181,6 +185,18 @@ def command(
 
         say(build_monitor_sheet(result.data))
     return 0 if result.passed else 1
+
+
+def read_answers(
+    path: str, options: ReadOptions, as_counts: bool
+) -> tuple[Predictions, Array | None]:
+    """The answers of a file; of a count table its cells, with how often each is there, where
+    nothing needs the rows that it stands for.
+    """
+    table = read_counts([path], options) if as_counts else None
+    if table is None or table.merged or table.graded:
+        return read_files([path], options, labelled=False), None
+    return replace(table.list_cells(), receipt=table.receipt), table.count
 
 
 def read_question(
@@ -286,11 +302,14 @@ class FileRows:
 
 @frozen(eq=False)
 class MonthlyData:
-    """The new data by month, the column to slice by, and the files, all by the month's name."""
+    """The new data by month, the column to slice by, the files, and how often each row is there
+    where they are counts, all by the month's name.
+    """
 
     predictions: dict[str, Predictions]
     slices: dict[str, Array] | None
     files: dict[str, list[str]]
+    counts: dict[str, Array] = field(default_factory=dict[str, "Array"])
 
 
 def _read_months(
@@ -300,6 +319,7 @@ def _read_months(
     by: str | None,
     month: str | None,
     chunk: int | None,
+    alone: bool,
 ) -> MonthlyData:
     """One file per month, or one file that is cut into months."""
     from howsure.formats.contents import group_files
@@ -316,6 +336,7 @@ def _read_months(
     names = [s if stems.count(s) == 1 else str(f) for s, f in zip(stems, files, strict=True)]
     sources = dict(zip(names, files, strict=True))
     predictions: dict[str, Predictions] = {}
+    counts: dict[str, Array] = {}
     for name, f in sources.items():
         # Names that say where the reference keeps its truth are left out where a file has none.
         columns = list_columns(f) if options.names else []
@@ -323,7 +344,9 @@ def _read_months(
         for part, column in options.names.items():
             if part not in ("labels", "correct") or column in columns:
                 known[part] = column
-        predictions[name] = read_files([f], replace(options, names=known), labelled=False)
+        predictions[name], times = read_answers(f, replace(options, names=known), alone)
+        if times is not None:
+            counts[name] = times
     rows: dict[str, FileRows] = {}
     slices: dict[str, Array] = {}
     if cut or by is not None:
@@ -332,7 +355,9 @@ def _read_months(
         slices = {name: mine.answered(by) for name, mine in rows.items()}
     if not cut:
         lists = {name: [f] for name, f in sources.items()}
-        return MonthlyData(predictions=predictions, slices=slices or None, files=lists)
+        return MonthlyData(
+            predictions=predictions, slices=slices or None, files=lists, counts=counts
+        )
     name = names[0]
     months = _find_months(rows[name], month, chunk)
     return _cut_file(files[0], predictions[name], rows[name], months, slices.get(name))

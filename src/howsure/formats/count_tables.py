@@ -79,11 +79,16 @@ class CountTable:
         """Whether an answer is neither right nor wrong."""
         return not np.isin(self.loss, (0, 1)).all()
 
+    def list_cells(self) -> Predictions:
+        """One answer of each cell."""
+        make = Predictions.from_score if self.kind == "score" else Predictions.from_confidence
+        if self.graded:
+            return make(self.score, loss=self.loss)
+        return make(self.score, self.loss == 0)
+
     def repeat_rows(self) -> Predictions:
         """The answers one by one."""
-        score, loss = repeat_values(self.score, self.count), repeat_values(self.loss, self.count)
-        make = Predictions.from_score if self.kind == "score" else Predictions.from_confidence
-        return make(score, loss=loss) if self.graded else make(score, loss == 0)
+        return self.list_cells()[repeat_values(np.arange(len(self.count)), self.count)]
 
     def tally(self, cells: Bools | None = None) -> Tally:
         """The tally of all answers, or of those of some cells; a compact one where a cell holds

@@ -50,24 +50,37 @@ class Drift:
         )
 
 
-def measure_number_drift(column: str, reference: Floats, new: Floats) -> Drift:
+def measure_number_drift(
+    column: str,
+    reference: Floats,
+    new: Floats,
+    *,
+    reference_times: Floats | None = None,
+    times: Floats | None = None,
+) -> Drift:
     r"""Kolmogorov and Smirnov's test: the largest difference D of the shares below any value, with
     its p-value.
 
     The p-value is the asymptotic one at :math:`D\sqrt{nm/(n+m)}`, on the safe side where values are
-    tied.
+    tied. `times` and `reference_times` say how often each value is there.
 
     >>> measure_number_drift("score", np.linspace(0, 1, 200), np.linspace(0, 0.5, 200)).effect
     0.5
     """
     from scipy.special import kolmogorov
 
-    n, m = len(reference), len(new)
     values = np.unique(np.concatenate((reference, new)))
-    below = np.searchsorted(np.sort(reference), values, side="right") / n
-    below_now = np.searchsorted(np.sort(new), values, side="right") / m
+    sizes: list[float] = []
+    below: list[Floats] = []
+    for side, often in ((reference, reference_times), (new, times)):
+        order = np.argsort(side)
+        counts = np.ones(len(side)) if often is None else often[order]
+        ends = np.concatenate(([0.0], np.cumsum(counts)))
+        sizes.append(float(ends[-1]))
+        below.append(ends[np.searchsorted(side[order], values, side="right")] / ends[-1])
+    n, m = sizes
     # Both distribution functions jump at these values only, so the largest gap is at one of them.
-    d = float(np.abs(below - below_now).max())
+    d = float(np.abs(below[0] - below[1]).max())
     return Drift(
         column=column,
         effect=d,

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
-from howsure._core.indices import count_values
+from howsure._core.indices import count_values, repeat_values
 from howsure.bounds import check_proportion
 from howsure.calibrators import Isotonic, Platt
+from howsure.calibrators.step_functions import pool_steps
 from howsure.policies.deployment import assign_folds
 from howsure.policies.policy import Policy
 from howsure.predictions import Predictions, needs_predictions
@@ -28,6 +30,7 @@ from howsure.report.drift import (
 from howsure.report.report import save_text
 from howsure.report.report_types import EstimateData, Number, PartData
 from howsure.report.sums import sum_at
+from howsure.tallies.building import count_cells
 from howsure.uncertainty.means import student_quantile
 
 if TYPE_CHECKING:
@@ -37,6 +40,7 @@ CLAIM_FOLDS = 5
 SCORE_BINS, ROWS_PER_BIN = 20, 50  # bins of the score, and the reference rows that each should hold
 COARSE_BINS = 5  # beside which answers are compared
 LEAST_ISOTONIC_ROWS = 1000  # with fewer, claims are calibrated by Platt's curve
+LEAST_COUNTED_ROWS = 100_000  # fewer are repeated, and dealt to the folds one by one
 LEAST_REFERENCE_ROWS = 30  # or rows of a part of it
 CHANCE_OUTSIDE = 5.0  # new rows beyond the reference's scores, per reference row, that are chance
 REFUSED_OUTSIDE = 0.5  # share of new rows beyond what the reference has shown: nothing is said
@@ -185,6 +189,8 @@ def estimate(
     policy: Policy | None = None,
     by: ArrayLike | None = None,
     reference_by: ArrayLike | None = None,
+    count: ArrayLike | None = None,
+    reference_count: ArrayLike | None = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
@@ -202,8 +208,9 @@ def estimate(
     new rows would get; groups are drawn whole. New rows whose scores or answers the reference never showed count as
     anything between all right and all wrong; where they are more than half, nothing is said (nan, limits 0 and 1). With
     a `policy` (and its calibrator) the risk of what it accepts is estimated too; `by` and `reference_by` are columns to
-    estimate by. Errors that became likelier at equal confidence cannot be seen. Garg et al. 2022 show that no method
-    without labels can; Saerens et al. 2002 for w; NannyML's CBPE is the first term alone.
+    estimate by; `count` and `reference_count` say how often each row is there. Errors that became likelier at equal
+    confidence cannot be seen. Garg et al. 2022 show that no method without labels can; Saerens et al. 2002 for w;
+    NannyML's CBPE is the first term alone.
 
     >>> rng = np.random.default_rng(0)
     >>> draw = lambda n: np.round(rng.beta(5, 1.2, n), 3)
@@ -214,11 +221,35 @@ def estimate(
     """
     needs_predictions(reference, "estimate")
     check_proportion(level, "level")
-    check_comparable(reference, new)
+    check_comparable(reference, new, reference_count)
     if policy is not None:
         policy.check_classes(reference)
         policy.check_classes(new)
-    job = EstimationJob.of(reference, new, policy, level, seed)
+    if count is not None or reference_count is not None:
+        for preds in (reference, new):
+            if preds.vectors or preds.known_prediction is not None or preds.group is not None:
+                what = "classes, answers or groups"
+                raise InputError("count", got=f"is for scores alone, and these rows have {what}")
+        if reference_by is not None:
+            raise InputError("reference_by is a column of single rows; leave out reference_count.")
+    times = None if count is None else checks.counts(count, new.n)
+    fold, past_times = None, None
+    if reference_count is not None:
+        # A row of several answers has a part in each fold.
+        past_times = checks.counts(reference_count, reference.n)
+        if past_times.sum() < LEAST_COUNTED_ROWS:
+            cell = repeat_values(np.arange(reference.n), past_times)
+            past_times = None
+        else:
+            shares = np.full(CLAIM_FOLDS, 1 / CLAIM_FOLDS)
+            dealt = np.random.default_rng(seed).multinomial(past_times, shares)
+            cell, fold = np.nonzero(dealt)
+            past_times = dealt[cell, fold]
+        reference = reference[cell]
+    folds = assign_folds(reference.n, reference.group, CLAIM_FOLDS, seed) if fold is None else fold
+    job = EstimationJob.of(
+        reference, new, policy, level, fold=folds, times=past_times, new_times=times
+    )
     whole = job.estimate_part(
         "all", np.ones(reference.n, dtype=np.bool_), np.ones(new.n, dtype=np.bool_)
     )
@@ -226,9 +257,9 @@ def estimate(
     if policy is not None:
         mine, theirs = policy.decide(reference).accept, policy.decide(new).accept
         kept = job.estimate_part("accepted", mine, theirs)
-        coverage = float(np.average(theirs, weights=job.new.weight))
-        reference_coverage = float(np.average(mine, weights=job.reference.weight))
-    outside = float(job.outside.mean())
+        coverage = float(np.average(theirs, weights=job.new.mass))
+        reference_coverage = float(np.average(mine, weights=job.reference.mass))
+    outside = job.new.average(job.outside)
     known = Estimate(
         accuracy=whole.accuracy,
         low=whole.low,
@@ -239,8 +270,8 @@ def estimate(
         risk_low=1 - kept.high,
         risk_high=1 - kept.low,
         level=level,
-        n=new.n,
-        reference_n=reference.n,
+        n=whole.n,
+        reference_n=whole.reference_n,
         reference_accuracy=whole.reference,
         reference_coverage=reference_coverage,
         reference_risk=1 - kept.reference,
@@ -276,7 +307,9 @@ def estimate(
     return replace(known, classes=tuple(classes), groups=tuple(groups))
 
 
-def check_comparable(reference: Predictions, new: Predictions) -> None:
+def check_comparable(
+    reference: Predictions, new: Predictions, reference_count: ArrayLike | None = None
+) -> None:
     """Refuse data that are not from the same model in the same form."""
     if reference.vectors and reference.known_labels is None:
         raise InputError(
@@ -303,10 +336,13 @@ def check_comparable(reference: Predictions, new: Predictions) -> None:
                 raise InputError(
                     f"class {i} is {a!r} in the reference and {b!r} in the new data; they must be the same."
                 )
-    if reference.n < LEAST_REFERENCE_ROWS:
+    n = reference.n
+    if reference_count is not None:
+        n = int(checks.counts(reference_count, n).sum())
+    if n < LEAST_REFERENCE_ROWS:
         raise InputError(
             "reference",
-            got=f"has {reference.n} rows",
+            got=f"has {n} rows",
             need=f"at least {LEAST_REFERENCE_ROWS} are needed",
         )
 
@@ -318,8 +354,8 @@ def _name_kind(preds: Predictions) -> str:
 
 
 class EstimateRows(NamedTuple):
-    """One side: raw and calibrated claim of each row, its answer as a number, weight (mean 1) and
-    group number.
+    """One side: raw and calibrated claim of each row, its answer as a number, weight (mean 1),
+    group number, and how often the row is there.
     """
 
     raw: Floats
@@ -327,9 +363,25 @@ class EstimateRows(NamedTuple):
     answer: Ints | None
     weight: Floats
     group: Ints | None
+    times: Floats
+
+    @property
+    def mass(self) -> Floats:
+        """The weight of all answers of each row."""
+        return self.weight * self.times
+
+    def count_answers(self, rows: Bools) -> int:
+        """How many answers some rows stand for."""
+        return int(self.times[rows].sum())
+
+    def average(self, values: Array, rows: slice | Bools = slice(None)) -> float:
+        """The mean over the answers of some rows, whatever their weights."""
+        return float(np.average(values[rows], weights=self.times[rows]))
 
 
-def _build_rows(preds: Predictions, claim: Floats, answer: Ints | None) -> EstimateRows:
+def _build_rows(
+    preds: Predictions, claim: Floats, answer: Ints | None, times: Ints | None
+) -> EstimateRows:
     weight = np.ones(preds.n)
     if preds.weight is not None:
         weight = preds.weight / preds.weight.mean()
@@ -337,7 +389,12 @@ def _build_rows(preds: Predictions, claim: Floats, answer: Ints | None) -> Estim
     if preds.group is not None:
         group = np.unique(preds.group, return_inverse=True)[1].reshape(-1)
     return EstimateRows(
-        raw=preds.confidence, claim=claim, answer=answer, weight=weight, group=group
+        raw=preds.confidence,
+        claim=claim,
+        answer=answer,
+        weight=weight,
+        group=group,
+        times=np.ones(preds.n) if times is None else times.astype(np.float64),
     )
 
 
@@ -362,18 +419,21 @@ class EstimationJob:
         new: Predictions,
         policy: Policy | None,
         level: float,
-        seed: int,
+        *,
+        fold: Ints,
+        times: Ints | None,
+        new_times: Ints | None,
     ) -> EstimationJob:
         """Calibrated claims, numbered answers and changed class shares of both sides."""
         if policy is not None and policy.calibrator is not None:
             reference, new = policy.calibrator(reference), policy.calibrator(new)
         if reference.kind == "score":
-            reference, new = _rank_scores(reference, new)
+            reference, new = _rank_scores(reference, new, times)
         correct = np.asarray(reference.correct)
-        claims, new_claims = _calibrate_claims(reference, correct, new, seed)
+        claims, new_claims = _calibrate_claims(reference, correct, new, fold=fold, times=times)
         names, answer, new_answer, label = _number_classes(reference, new)
-        mine = _build_rows(reference, claims, answer)
-        theirs = _build_rows(new, new_claims, new_answer)
+        mine = _build_rows(reference, claims, answer, times)
+        theirs = _build_rows(new, new_claims, new_answer, new_times)
         # Scores or answers that the reference never showed.
         outside = (theirs.raw < mine.raw.min()) | (theirs.raw > mine.raw.max())
         shares, cells = None, None
@@ -410,24 +470,24 @@ class EstimationJob:
         """The estimate for some rows of the new data (`theirs`), from those rows of the reference
         (`mine`); from all of them where they are too few.
         """
-        n, m = int(mine.sum()), int(theirs.sum())
+        n, m = self.reference.count_answers(mine), self.new.count_answers(theirs)
         known = nan
         if n:
-            known = float(np.average(self.correct[mine], weights=self.reference.weight[mine]))
+            known = float(np.average(self.correct[mine], weights=self.reference.mass[mine]))
         if m == 0:
             return Part(
                 name=name, n=0, accuracy=nan, low=0.0, high=1.0, reference=known, reference_n=n
             )
         borrowed = n < LEAST_REFERENCE_ROWS
         used = np.ones_like(mine) if borrowed else mine
-        rows = int(used.sum())
+        rows = self.reference.count_answers(used)
         value, variance, units = self._estimate_accuracy(used, theirs)
         low, high = _compute_limits(value, variance, min(rows, m), units, self.level)
         low, high = round(low * m) / m, round(high * m) / m  # of m answers a whole number is right
-        beyond = max(0.0, float(self.outside[theirs].mean()) - CHANCE_OUTSIDE / rows)
+        beyond = max(0.0, self.new.average(self.outside, theirs) - CHANCE_OUTSIDE / rows)
         if beyond:
             # What the reference never showed may be all right or all wrong.
-            claim = float(self.new.claim[theirs & self.outside].mean())
+            claim = self.new.average(self.new.claim, theirs & self.outside)
             low, high = low - beyond * claim, high + beyond * (1 - claim)
         return Part(
             name=name,
@@ -446,8 +506,8 @@ class EstimationJob:
         independent units.
         """
         ref, new = self.reference, self.new
-        rows = int(mine.sum())
-        edges = find_edges(ref.raw[mine], _choose_bins(rows))
+        rows = ref.count_answers(mine)
+        edges = find_edges(ref.raw[mine], _choose_bins(rows), ref.times[mine])
         bins = len(edges) + 1
         bin_of_ref, bin_of_new = np.searchsorted(edges, ref.raw), np.searchsorted(edges, new.raw)
         weight = ref.weight
@@ -456,11 +516,12 @@ class EstimationJob:
         w, v = np.where(mine, weight, 0.0), np.where(theirs, new.weight, 0.0)
 
         # The claims' mean over the new rows, plus what the claims miss in each bin.
-        total = sum_at(bin_of_ref, w, bins)
+        total = sum_at(bin_of_ref, w * ref.times, bins)
         rest = self.correct - ref.claim
-        missed = sum_at(bin_of_ref, w * rest, bins) / np.maximum(total, 1e-300)
-        q = sum_at(bin_of_new, v, bins) / v.sum()
-        value = float(np.dot(v, new.claim) / v.sum() + np.dot(q, missed))
+        missed = sum_at(bin_of_ref, w * ref.times * rest, bins) / np.maximum(total, 1e-300)
+        new_total = float((v * new.times).sum())
+        q = sum_at(bin_of_new, v * new.times, bins) / new_total
+        value = float(np.dot(v * new.times, new.claim) / new_total + np.dot(q, missed))
 
         # How much each row of the reference moves the value, by itself and through the class shares;
         # a row that makes up most of its bin explains itself, which the divisor undoes.
@@ -483,14 +544,14 @@ class EstimationJob:
             cell_total, cell_missed = sum_at(cell, w, size), sum_at(cell, w * rest, size)
             at = bin_of_new * k + self.cells.answer
             gap = cell_missed[at] - cell_total[at] * missed[bin_of_new]
-            own = v / v.sum() * (gap / (cell_total[at] + SHRINKING_ROWS))
+            own = v / new_total * (gap / (cell_total[at] + SHRINKING_ROWS))
 
         # The labels to come are drawn with these chances, alike within a group.
-        chance = np.clip(new.claim + missed[bin_of_new], 0.5 / mine.sum(), 1 - 0.5 / mine.sum())
-        spread = v / v.sum() * np.sqrt(chance * (1 - chance))
-        labels = float((spread**2).sum()) + self.alike * _sum_pairs(spread, new.group)
-        shown = _sum_variance(through_new - own, new.group) - _sum_variance(own, new.group)
-        noise = _sum_variance(alone + through_ref, ref.group) + max(0.0, labels + shown) + prior
+        chance = np.clip(new.claim + missed[bin_of_new], 0.5 / rows, 1 - 0.5 / rows)
+        spread = v / new_total * np.sqrt(chance * (1 - chance))
+        labels = float((new.times * spread**2).sum()) + self.alike * _sum_pairs(spread, new.group)
+        shown = _sum_variance(through_new - own, new) - _sum_variance(own, new)
+        noise = _sum_variance(alone + through_ref, ref) + max(0.0, labels + shown) + prior
         units = rows if ref.group is None else len(np.unique(ref.group[mine]))
         return min(1.0, max(0.0, value)), noise, units
 
@@ -498,10 +559,11 @@ class EstimationJob:
         """How many reference rows the estimate rests on: fewer the less the new scores look like
         the reference's.
         """
-        edges = find_edges(self.reference.raw, _choose_bins(len(self.correct)))
+        ref = self.reference
+        edges = find_edges(ref.raw, _choose_bins(int(ref.times.sum())), ref.times)
         bins = len(edges) + 1
-        n = count_values(np.searchsorted(edges, self.reference.raw), minlength=bins)
-        q = sum_at(np.searchsorted(edges, self.new.raw), self.new.weight, bins)
+        n = sum_at(np.searchsorted(edges, ref.raw), ref.times, bins)
+        q = sum_at(np.searchsorted(edges, self.new.raw), self.new.mass, bins)
         q = q / q.sum()
         return float(1 / (q**2 / np.maximum(n, 1)).sum())
 
@@ -515,20 +577,20 @@ class EstimationJob:
     def write_notes(self) -> list[str]:
         """What a reader should know of these data."""
         notes: list[str] = []
-        share = float(self.outside.mean())
+        share, rows = self.new.average(self.outside), int(self.reference.times.sum())
         if share > REFUSED_OUTSIDE:
             notes.append(
                 f"{share:.0%} of the new rows have scores or answers that the reference never showed: no estimate."
             )
-        elif share > CHANCE_OUTSIDE / len(self.correct):
+        elif share > CHANCE_OUTSIDE / rows:
             notes.append(
                 f"{share:.1%} of the new rows have scores or answers that the reference never showed; the limits count "
                 "them as anything between all right and all wrong."
             )
         effective = self.count_effective_rows()
-        if effective < 0.1 * len(self.correct):
+        if effective < 0.1 * rows:
             notes.append(
-                f"The new scores look like only {effective:,.0f} of the {len(self.correct):,} reference rows."
+                f"The new scores look like only {effective:,.0f} of the {rows:,} reference rows."
             )
         return notes
 
@@ -554,31 +616,43 @@ class EstimationJob:
         return spots
 
 
-def _rank_scores(reference: Predictions, new: Predictions) -> tuple[Predictions, Predictions]:
+def _rank_scores(
+    reference: Predictions, new: Predictions, times: Ints | None
+) -> tuple[Predictions, Predictions]:
     """Scores of any scale as their rank among those of the reference, between 0 and 1: only the
     order counts, for claims are made of them by labels.
     """
-    known = np.sort(reference.score)
+    order = np.argsort(reference.score)
+    known = reference.score[order]
+    ends = np.arange(len(known) + 1)
+    if times is not None:
+        ends = np.concatenate(([0], np.cumsum(times[order])))
     ranked: list[Predictions] = []
     for preds in (reference, new):
-        below, up_to = (np.searchsorted(known, preds.score, side) for side in ("left", "right"))
-        ranks = (below + up_to + 1) / (2 * len(known) + 2)
+        below = ends[np.searchsorted(known, preds.score, "left")]
+        up_to = ends[np.searchsorted(known, preds.score, "right")]
+        ranks = (below + up_to + 1) / (2 * ends[-1] + 2)
         ranked.append(replace(preds, kind="confidence", values=ranks))
     return ranked[0], ranked[1]
 
 
 def _calibrate_claims(
-    reference: Predictions, correct: Bools, new: Predictions, seed: int
+    reference: Predictions, correct: Bools, new: Predictions, *, fold: Ints, times: Ints | None
 ) -> tuple[Floats, Floats]:
     """Calibrated claims: of each reference row by the other folds, of the new rows by the mean of
     all folds' maps.
     """
     # A row's own label must not decide its claim, or the claims would look too good.
-    fold = assign_folds(reference.n, reference.group, CLAIM_FOLDS, seed)
     raw, later = reference.confidence, Predictions.from_confidence(new.confidence)
     mine, theirs = np.empty(reference.n), np.zeros(new.n)
     for i in range(CLAIM_FOLDS):
         rest = fold != i
+        if times is not None:
+            steps = pool_steps(count_cells(raw[rest], correct[rest], times[rest]), 0.5)
+            points = steps.list_points()
+            mine[~rest] = np.interp(raw[~rest], *points)
+            theirs += np.interp(new.confidence, *points) / CLAIM_FOLDS
+            continue
         weight = None if reference.weight is None else reference.weight[rest]
         past = Predictions.from_confidence(raw[rest], correct[rest], weight=weight)
         is_large = past.n >= LEAST_ISOTONIC_ROWS
@@ -613,20 +687,23 @@ def _number_classes(
     return tuple(words.tolist()), parts[0], parts[1], label
 
 
-def find_edges(score: Floats, bins: int) -> Floats:
+def find_edges(score: Floats, bins: int, times: Floats | None = None) -> Floats:
     """Inner edges of bins that hold equally many of these scores; ties stay together."""
-    return np.unique(np.quantile(score, np.arange(1, bins) / bins, method="inverted_cdf"))
+    if times is not None and (times == 1).all():
+        times = None
+    shares = np.arange(1, bins) / bins
+    return np.unique(np.quantile(score, shares, method="inverted_cdf", weights=times))
 
 
 def _choose_bins(rows: int) -> int:
     return min(SCORE_BINS, max(1, rows // ROWS_PER_BIN))
 
 
-def _sum_variance(influence: Floats, group: Ints | None) -> float:
+def _sum_variance(influence: Floats, rows: EstimateRows) -> float:
     """The variance of a sum whose terms are independent between groups."""
-    if group is None:
-        return float((influence**2).sum())
-    sums = count_values(group, influence)
+    if rows.group is None:
+        return float((rows.times * influence**2).sum())
+    sums = count_values(rows.group, influence)
     return float((sums**2).sum()) * len(sums) / max(1, len(sums) - 1)
 
 

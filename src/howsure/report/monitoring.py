@@ -149,6 +149,8 @@ def monitor(
     correct: Mapping[str, object] | None = None,
     by: ArrayLike | Mapping[str, ArrayLike] | None = None,
     reference_by: ArrayLike | None = None,
+    count: Mapping[str, ArrayLike] | None = None,
+    reference_count: ArrayLike | None = None,
     max_drop: float | None = None,
     level: float = 0.95,
     drift_level: float = 0.01,
@@ -161,7 +163,8 @@ def monitor(
     Each month gets its `estimate`, what the `policy` would accept, and tests for drift of score,
     answers, missing answers (where either side lacks some), coverage and of the groups in `by` (a
     value per row; by month where there are several). `drift_level` holds for all tests of the call
-    together (Bonferroni); rows of a group count once. `labels` maps ids to labels where some have
+    together (Bonferroni); rows of a group count once. `reference_count` and, by month, `count` say
+    how often each row is there. `labels` maps ids to labels where some have
     come, or `correct` to right (1) and wrong (0): they say how far the estimate was off, and count
     instead of it. With `max_drop` a month
     passes where the unfavourable limit of its accuracy is at most that far below the accuracy of
@@ -187,27 +190,41 @@ def monitor(
     if not sets:
         raise InputError("there is no new data; give at least one month.")
     slices = _split_by_month(by, sets)
-    past = MonitoredColumns.of(reference, policy, reference_by)
-    estimate_new = partial(estimate, reference, policy=policy, level=level, seed=seed)
+    counts: Mapping[str, ArrayLike] = count or {}
+    for name in counts:
+        if name not in sets:
+            raise InputError("count", got=f"has {name!r}", need="it is no name of a month")
+    if labels is not None and (count is not None or reference_count is not None):
+        raise InputError("labels are joined to single rows, and these are counts; leave one out.")
+    past = MonitoredColumns.of(reference, policy, reference_by, reference_count)
+    estimate_new = partial(
+        estimate,
+        reference,
+        policy=policy,
+        reference_count=reference_count,
+        level=level,
+        seed=seed,
+    )
     estimates: list[Estimate] = []
     drifts: list[list[Drift]] = []
     months: list[MonthData] = []
     for name, preds in sets.items():
         column = slices.get(name)
-        now = MonitoredColumns.of(preds, policy, column)
-        estimates.append(estimate_new(preds, by=column, reference_by=reference_by))
+        times = counts.get(name)
+        now = MonitoredColumns.of(preds, policy, column, times)
+        estimates.append(estimate_new(preds, by=column, reference_by=reference_by, count=times))
         drifts.append(measure_drifts(past, now, seed))
         months.append(
             MonthData(
                 name=name,
-                n=preds.n,
+                n=estimates[-1].n,
                 unanswered=1 - preds.answered,
                 estimate=estimates[-1].to_dict(),
                 drift=[],  # judged below, when the tests of all months are counted
                 labelled=_compare_with_labels(
                     preds, labels, correct, estimate_new=estimate_new, level=level
                 ),
-                bars=_compute_bars(now.score, past.score),
+                bars=_compute_bars(now, past),
             )
         )
     if (labels is not None or correct is not None) and not any(
@@ -278,10 +295,15 @@ class MonitoredColumns:
     unanswered: int
     asked: int  # rows, those without an answer too
     group: Array | None
+    times: Floats | None  # how often each row is there
 
     @classmethod
     def of(
-        cls, preds: Predictions, policy: Policy | None, by: ArrayLike | None
+        cls,
+        preds: Predictions,
+        policy: Policy | None,
+        by: ArrayLike | None,
+        count: ArrayLike | None = None,
     ) -> MonitoredColumns:
         """What the policy sees of the predictions; without one their confidence and answers."""
         score_name, score, accept = preds.score_name, preds.score, None
@@ -296,6 +318,10 @@ class MonitoredColumns:
         if answer is not None and preds.class_names is not None and answer.dtype.kind in "iu":
             answer = np.array(preds.class_names)[answer]
         unanswered = 0 if preds.unanswered is None else preds.unanswered.total
+        times, rows = None, preds.n
+        if count is not None:
+            times = checks.counts(count, preds.n).astype(np.float64)
+            rows = int(times.sum())
         return cls(
             score_name=score_name,
             score=score,
@@ -303,8 +329,9 @@ class MonitoredColumns:
             accept=accept,
             by=None if by is None else np.asarray(by).astype(str),
             unanswered=unanswered,
-            asked=preds.n + unanswered,
+            asked=rows + unanswered,
             group=preds.group,
+            times=times,
         )
 
     def count_unanswered(self) -> tuple[int, int]:
@@ -331,7 +358,17 @@ def measure_drifts(past: MonitoredColumns, now: MonitoredColumns, seed: int) -> 
     def pick(old: Array, new: Array) -> tuple[Array, Array]:
         return past.pick_independent(old, seed), now.pick_independent(new, seed)
 
-    drifts = [measure_number_drift("score", *pick(past.score, now.score))]
+    def count_rows(column: Array, side: MonitoredColumns) -> int:
+        return int((column if side.times is None else column * side.times).sum())
+
+    drifts = [
+        measure_number_drift(
+            "score",
+            *pick(past.score, now.score),
+            reference_times=past.times,
+            times=now.times,
+        )
+    ]
     if past.answer is not None and now.answer is not None:
         old, new = pick(past.answer, now.answer)
         drifts.append(measure_value_drift("answer", old.astype(str), new.astype(str)))
@@ -342,7 +379,11 @@ def measure_drifts(past: MonitoredColumns, now: MonitoredColumns, seed: int) -> 
         old, new = pick(past.accept, now.accept)
         drifts.append(
             measure_share_drift(
-                "accepted", some=int(old.sum()), n=len(old), later=int(new.sum()), m=len(new)
+                "accepted",
+                some=count_rows(old, past),
+                n=count_rows(np.ones(len(old)), past),
+                later=count_rows(new, now),
+                m=count_rows(np.ones(len(new)), now),
             )
         )
     if past.by is not None and now.by is not None:
@@ -424,26 +465,27 @@ def _judge_drop(month: MonthData, reference: float, max_drop: float) -> LimitDat
 def _build_past(reference: Predictions, guess: Estimate, past: MonitoredColumns) -> PastData:
     accuracy = Number(value=guess.reference_accuracy, low=None, high=None)
     if reference.group is None and reference.weight is None:
-        right = int(reference.correct.sum())
-        low, high = clopper_pearson_interval(right, reference.n, guess.level)
+        right = round(guess.reference_accuracy * guess.reference_n)
+        low, high = clopper_pearson_interval(right, guess.reference_n, guess.level)
         accuracy.update(low=low, high=high)
     else:
         accuracy["why"] = "rows are grouped or weighted"
     return PastData(
-        n=reference.n,
+        n=guess.reference_n,
         accuracy=accuracy,
         coverage=guess.reference_coverage,
         risk=guess.reference_risk if isfinite(guess.reference_risk) else None,
         unanswered=past.unanswered / past.asked,
-        bars=_compute_bars(past.score, past.score),
+        bars=_compute_bars(past, past),
     )
 
 
-def _compute_bars(score: Floats, past: Floats) -> list[float]:
+def _compute_bars(now: MonitoredColumns, past: MonitoredColumns) -> list[float]:
     """Shares of the scores in bars of equal width, from the lowest to the highest score of the
     past; scores beyond the ends stand in the last bars.
     """
-    low, high = float(past.min()), float(past.max())
+    low, high = float(past.score.min()), float(past.score.max())
     edges = np.linspace(low, high if high > low else low + 1.0, HISTOGRAM_BARS + 1)
-    count = np.histogram(np.clip(score, edges[0], edges[-1]), bins=edges)[0]
-    return [float(share) for share in (count / len(score)).tolist()]
+    score = np.clip(now.score, edges[0], edges[-1])
+    count = np.histogram(score, bins=edges, weights=now.times)[0]
+    return [float(share) for share in (count / count.sum()).tolist()]
