@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import sys
-import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -33,7 +32,7 @@ from howsure.cli.common import READING_OPTIONS, list_reading_words, note, say
 from howsure.cli.input_output import InputPath, OutputPath, PathCommand
 
 if TYPE_CHECKING:
-    from howsure.formats import Description, FileProblem, ReadOptions
+    from howsure.formats import FileProblem, ReadOptions
 
 PYODIDE_VERSION = "0.28.3"
 PYODIDE_RELEASE = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/"
@@ -299,8 +298,8 @@ def _pack_zip(contents: Mapping[str, bytes]) -> bytes:
 # What the page calls in its worker
 
 
-class Choice(TypedDict):
-    """A button: reading options that are added, or the task that is chosen instead."""
+class Button(TypedDict):
+    """What a click does: reading options that are added, or the task that is chosen instead."""
 
     text: str
     options: Mapping[str, object]
@@ -346,13 +345,13 @@ def _describe_mistake(error: Exception) -> dict[str, object]:
     if not isinstance(error, SameRows):
         return {"text": str(error), "choices": []}
     choices = [
-        Choice(text="Compare them: they are models", options={}, task="compare"),
-        Choice(
+        Button(text="Compare them: they are models", options={}, task="compare"),
+        Button(
             text="Average them: they are members of an ensemble",
             options={"several": "ensemble"},
             task="",
         ),
-        Choice(
+        Button(
             text="Put them together: they are parts of one data set",
             options={"several": "parts"},
             task="",
@@ -368,6 +367,16 @@ def group_names(names: Sequence[str]) -> str:
     return strict_json.dump_line(group_files(names))
 
 
+class ColumnRow(TypedDict):
+    """One array, or the columns that belong together."""
+
+    shown: str
+    names: str
+    shape: Sequence[int]
+    dtype: str
+    part: str
+
+
 class FileCard(TypedDict):
     """What the page shows of a file; `judged` where it can be evaluated so."""
 
@@ -375,11 +384,11 @@ class FileCard(TypedDict):
     arguments: list[str]
     title: str
     receipt: str
-    columns: list[dict[str, object]]
+    columns: list[ColumnRow]
     splits: Sequence[str]
     problems: list[dict[str, object]]
-    choices: list[Choice]
-    unused: list[Choice]
+    choices: list[Button]
+    unused: list[Button]
     judged: bool
 
 
@@ -426,14 +435,22 @@ def examine(name: str, given: str, others: Sequence[str]) -> str:
 def _fill_card(
     card: FileCard, options: ReadOptions, labels: tuple[str, str] | None, others: Sequence[str]
 ) -> None:
-    from howsure.cli.doctor import examine_file
+    from howsure.cli.doctor import examine_file, group_items, name_group
     from howsure.formats.diagnosis import DECISIONS_ONLY
 
     description, problems = examine_file(card["path"], options, labels)
     if description is not None:
         card["title"] = description.format
         card["splits"] = description.splits
-        card["columns"] = _list_columns(description)
+        for group in group_items(description.items):
+            column = ColumnRow(
+                shown=name_group(group),
+                names=",".join(item.name for item in group),
+                shape=group[0].shape,
+                dtype=group[0].dtype,
+                part=group[0].part,
+            )
+            card["columns"].append(column)
     unread = [p for p in problems if p.stops or p.anyway == DECISIONS_ONLY]
     card["judged"] = not unread
     if unread:
@@ -482,30 +499,12 @@ def _phrase_problem(problem: FileProblem, card: FileCard, *, stops: bool) -> dic
     return {"text": f"{text.removesuffix('.')}.", "stops": stops}
 
 
-def _list_columns(description: Description) -> list[dict[str, object]]:
-    """The table of the page: columns that belong together are one row."""
-    from howsure.cli.doctor import group_items, name_group
-
-    columns: list[dict[str, object]] = []
-    for group in group_items(description.items):
-        columns.append(
-            {
-                "shown": name_group(group),
-                "names": ",".join(item.name for item in group),
-                "shape": group[0].shape,
-                "dtype": group[0].dtype,
-                "part": group[0].part,
-            }
-        )
-    return columns
-
-
-def _list_choices(path: str, options: ReadOptions, others: Sequence[str]) -> list[Choice]:
+def _list_choices(path: str, options: ReadOptions, others: Sequence[str]) -> list[Button]:
     """Ways to read a file that cannot be judged as it is; each was tried."""
     from howsure.cli.asking import phrase_choice
     from howsure.formats.proposals import find_label_file, list_proposals
 
-    choices: list[Choice] = []
+    choices: list[Button] = []
     try:
         labels = find_label_file(Path(path), others, options)
     except InputError:
@@ -517,39 +516,36 @@ def _list_choices(path: str, options: ReadOptions, others: Sequence[str]) -> lis
     return choices
 
 
-def _choose_labels(file: str, join: str) -> Choice:
+def _choose_labels(file: str, join: str) -> Button:
     text = f"Take the labels from {file}, joined by {join}"
-    return Choice(text=text, options={"labels": (file, join)}, task="")
+    return Button(text=text, options={"labels": (file, join)}, task="")
 
 
-def _make_choice(text: str, proposal: ReadOptions) -> Choice:
+def _make_choice(text: str, proposal: ReadOptions) -> Button:
     changed: dict[str, object] = {}
     for field in READING_OPTIONS:
         value = getattr(proposal, field)
         if field in ("names", "where") or value != getattr(type(proposal), field):
             changed[field] = value
-    return Choice(text=text, options=changed, task="")
+    return Button(text=text, options=changed, task="")
 
 
 def _describe_reading(
     path: str, options: ReadOptions, splits: Sequence[str]
-) -> tuple[str, list[Choice]]:
+) -> tuple[str, list[Button]]:
     """What a file is taken for, in words, and the columns that are not used with what they may be."""
     from howsure.cli.asking import phrase_choice
-    from howsure.formats.column_names import SUGGESTION_ROWS, plan_wanted
-    from howsure.formats.files import open_runs
+    from howsure.cli.doctor import read_first_rows
+    from howsure.formats.column_names import plan_wanted
     from howsure.formats.receipts import build_receipt, find_unused
 
     named = [split for split in splits if split]
     if options.split is None and len(named) > 1:
         # The one that the page proposes to evaluate.
         options = replace(options, split="test" if "test" in named else named[0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is doubtful about a log is among the problems
-        runs, resolved = open_runs(Path(path), options, SUGGESTION_ROWS)
-    contents = next(iter(runs))
+    contents, resolved = read_first_rows(path, options)
     receipt = build_receipt(contents, resolved)
-    choices: list[Choice] = []
+    choices: list[Button] = []
     for name, part in find_unused(contents, plan_wanted(contents, resolved)[1], resolved).items():
         proposal = options.with_names(**{part: name})
         if part == "mc":

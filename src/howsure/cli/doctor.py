@@ -27,6 +27,7 @@ from howsure.cli.questions import list_questions
 
 if TYPE_CHECKING:
     from howsure.formats import Description, FileProblem, ReadOptions
+    from howsure.formats.contents import Contents
     from howsure.formats.diagnosis import EntryDescription
     from howsure.formats.logs.decision_survey import LogSurvey
 
@@ -176,18 +177,25 @@ def find_unused_columns(
     """Columns that play no part although their names tell something, with the option that uses them;
     none of a file that cannot be read.
     """
-    from howsure.formats.files import open_runs
     from howsure.formats.receipts import build_receipt
 
     if any(problem.stops for problem in problems):
         return {}
+    try:
+        return build_receipt(*read_first_rows(path, options)).unused
+    except InputError:
+        return {}
+
+
+def read_first_rows(path: str, options: ReadOptions) -> tuple[Contents, ReadOptions]:
+    """The beginning of a file as it is read, and how; of a log what its reader makes of it."""
+    from howsure.formats.column_names import SUGGESTION_ROWS
+    from howsure.formats.files import open_runs
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is doubtful about a log is among the problems
-        try:
-            runs, resolved = open_runs(Path(path), options, 1)
-            return build_receipt(next(iter(runs)), resolved).unused
-        except InputError:
-            return {}
+        runs, resolved = open_runs(Path(path), options, SUGGESTION_ROWS)
+    return next(iter(runs)), resolved
 
 
 def propose_command(path: str, problems: Sequence[FileProblem], options: ReadOptions) -> str | None:

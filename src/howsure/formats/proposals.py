@@ -130,10 +130,14 @@ def _guess_columns(contents: Contents, options: ReadOptions) -> Iterator[ReadOpt
     shares = [name for name in found.shares if parts.get(name) in (None, "prediction")]
     values: list[dict[str, str]] = []
     for name, part in parts.items():
-        if part in VALUES:
-            # What is called a probability or a confidence may be another kind of number.
+        if part not in VALUES:
+            continue
+        values.append({})
+        # What is called a probability or a confidence may be another kind of number; one of many
+        # columns is that of its class.
+        if list(parts.values()).count(part) == 1:
             other = "probs" if name in found.shares else "logits"
-            values += [{}, {other: name}]
+            values.append({other: name})
             if part == "probs" and name in found.shares:
                 values.append({"confidence": name})
     if found.sums_to_one(shares):
