@@ -158,7 +158,7 @@ def compressed(png: bytes, width: int) -> bytes:
     made = made.resize((width, round(made.height * width / made.width)), Image.Resampling.LANCZOS)
     if width == PAPER:
         made = ImageOps.expand(made, MARGIN, "white")
-    few = [made.quantize(256, method=how, kmeans=3, dither=Image.Dither.NONE) for how in (0, 1)]
+    few = [made.quantize(160, method=how, kmeans=3, dither=Image.Dither.NONE) for how in (0, 1)]
     error = [
         np.square(np.asarray(one.convert("RGB"), float) - np.asarray(made, float)).mean()
         for one in few
