@@ -1,9 +1,9 @@
 """Mutation testing: one small change in one function of a room, and that room's tests must notice.
 
-    python -m benchmarks.mutants metrics --mutants 300 --out mutants.jsonl     goes on where it was
-    ended python -m benchmarks.mutants metrics --out mutants.jsonl --show python -m
-    benchmarks.mutants metrics --out mutants.jsonl --again           survivors and changed lines
-    only
+    python -m benchmarks.mutants metrics --out mutants.jsonl          goes on where it was ended
+    python -m benchmarks.mutants metrics --out mutants.jsonl --show
+    python -m benchmarks.mutants metrics --out mutants.jsonl --again  survivors and changed lines only
+    python -m benchmarks.mutants --stale                              explanations of what is gone
 
 The mutants are drawn by a fixed seed from all comparisons, operators, numbers and truth values
 inside functions, those of messages included. A mutant is known by its statement before and after
@@ -390,16 +390,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("room")
+    parser.add_argument("room", nargs="?", default="")
     parser.add_argument("--mutants", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--minutes", type=float, default=1e6)
-    parser.add_argument(
-        "--out", type=Path, required=True, help="results, one line each; read back to go on"
-    )
+    parser.add_argument("--out", type=Path, help="results, one line each; read back to go on")
     parser.add_argument("--show", action="store_true", help="only show what is there")
     parser.add_argument("--again", action="store_true", help="run the survivors once more")
+    parser.add_argument("--stale", action="store_true", help="list explanations of what is gone")
     args = parser.parse_args()
+    if args.stale:
+        known = {site.name for site in sites("")}
+        stale = [name for name in explained() if name not in known]
+        print("\n".join(stale) or "every explanation is about a change that can be made")
+        return 1 if stale else 0
+    if not args.room or args.out is None:
+        parser.error("a room and --out are needed")
     if args.again:
         kept = [json.dumps(row) + "\n" for row in rows(args.out) if row["killed"]]
         args.out.write_text("".join(kept), encoding="utf-8")
