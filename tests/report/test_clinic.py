@@ -587,7 +587,7 @@ DOORS: dict[str, tuple[Any, str]] = {
     "no frame": (lambda: Predictions.from_frame(3), "a int is no table"),
     "no classifier": (
         lambda: Predictions.from_estimator(object(), []),
-        "a fitted classifier is needed",
+        "no classifier of scikit-learn",
     ),
     "positive": (
         lambda: hs.evaluate(PREDS, positive="sick"),
