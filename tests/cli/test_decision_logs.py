@@ -64,8 +64,10 @@ def test_a_policy_decides_and_is_checked(howsure: Callable, logs: Path, extra: l
     said = " ".join(ran.out.split())
     if extra == ["--case", "record"]:
         assert "of such cases contain a wrong answer (95 % confidence)" in said
+        assert "of 1,200 cases bound" in said
     elif "--partial" in extra:
         assert "of all cases get a wrong automatic answer (95 % confidence)" in said
+        assert "of 3,600 answers bound" in said
     else:
         assert "they do not add up to one about a case of 3 answers" in said
     decided = howsure("decide", "policy.json", "new.jsonl")

@@ -264,7 +264,7 @@ def calibration_report(
     notes = _note_harm(name, changes, findings)
     if choice is not None and name == "none":
         notes.append(
-            "no calibrator is truly better than doing nothing on the validation set, so nothing is changed."
+            "No calibrator is clearly better than doing nothing on the validation set, so nothing is changed."
         )
     else:
         notes += _note_unlike_sets(changes, val, calibrator)

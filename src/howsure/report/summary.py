@@ -45,6 +45,7 @@ from howsure.tallies.building import SetTally, dice_tally, tally
 from howsure.tallies.counted import merge_tallies
 from howsure.tallies.packed_keys import PackedTally, pack_keys
 from howsure.tallies.tally import Tally
+from howsure.uncertainty.limits import NO_KNOWN_INTERVAL
 
 MAX_SUSPECTS = 30
 # Distinct probabilities of the positive class that are kept beside compact tallies.
@@ -62,7 +63,6 @@ SHAPE_WORDS = {
 NEEDS_SECOND_READING = "needs a second reading of all samples"
 SliceTallies = dict[str, dict[str, Tally]]  # by column and value
 NEEDS_ROWS = "needs single rows, which are not held here"
-NO_POOLED_LIMITS = "no interval is known for this number"
 NEEDS_SINGLE_SAMPLES = (
     "limits of samples with groups or weights need single samples, which are not held here"
 )
@@ -324,7 +324,7 @@ class Summary:
         if on == "images" and self.images is not None:
             return self.images.outcomes
         if on == "pixels":
-            return NO_POOLED_LIMITS
+            return NO_KNOWN_INTERVAL
         if self.shape.alike:
             data = self.data(on, score)
             assert not isinstance(data, (ClassBinSums, SetTally))

@@ -487,9 +487,11 @@ def build_suggestions(s: Summary, risk: float) -> SuggestedData | None:
     >>> build_suggestions(Summary.of(preds), 0.05) is None
     True
     """
-    samples = None if s.details is None else s.details.samples
-    if samples is None or s.labels is not None or s.images is not None or s.shape.weighted:
+    if s.details is None or s.details.samples is None or s.shape.weighted:
         return None
+    if s.labels is not None or s.images is not None:
+        return None
+    samples = s.details.samples
     preds = samples.preds
     if not preds.vectors or preds.k is None or preds.k <= SHORT_LIST:
         return None

@@ -27,7 +27,13 @@ from howsure.tallies.building import SetTally
 from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.bootstrap import DrawStack, draw_pair, draw_rows, draw_units
 from howsure.uncertainty.class_limits import POSITIVE_LIMITS, combine_benefit_limits
-from howsure.uncertainty.limits import Interval, compute_limits, describe_infinite, refuse_limits
+from howsure.uncertainty.limits import (
+    NO_KNOWN_INTERVAL,
+    Interval,
+    compute_limits,
+    describe_infinite,
+    refuse_limits,
+)
 from howsure.uncertainty.means import (
     compute_group_design,
     describe_few_groups,
@@ -124,7 +130,7 @@ def _measure_table(
     metric: Metric, table: _MeasuredTable, level: float, value: float | None = None
 ) -> Interval:
     if not _get_fact(metric, "smooth", True):
-        return _refuse_jump()
+        return refuse_limits(NO_KNOWN_INTERVAL)
     _check_takes_tally(metric)
     return table.compute_limits(metric, level, value)
 
@@ -134,7 +140,7 @@ def _measure_predictions(
 ) -> Interval:
     """Limits of a metric of predictions, by way of the outcomes that give the same number."""
     if not _get_fact(metric, "smooth", True):
-        return _refuse_jump()
+        return refuse_limits(NO_KNOWN_INTERVAL)
     of_positive = unwrap_metric(metric) in POSITIVE_LIMITS
     if _get_fact(metric, "through", None) is None and not of_positive:
         return table.compute_limits(metric, level)
@@ -145,11 +151,6 @@ def _measure_predictions(
     if of_tally is not metric or of_positive:
         table = _MeasuredTable(outcomes, table.seed, table.map)
     return table.compute_limits(of_tally, level)
-
-
-def _refuse_jump() -> Interval:
-    """A number that jumps when single samples change has no valid limits by resampling."""
-    return refuse_limits("no interval is known for this number")
 
 
 class _MeasuredTable:

@@ -97,6 +97,9 @@ class Interval(NamedTuple):
     floor: float | None = None
 
 
+NO_KNOWN_INTERVAL = "no interval is known for this number"  # it jumps when single samples change
+
+
 def refuse_limits(why: str) -> Interval:
     """No limits, with the reason."""
     return Interval(low=nan, high=nan, why=why)

@@ -290,6 +290,11 @@ def _write_sentences(plan: PlanData) -> list[str]:
     """What is promised, what the data show, what to expect, and what a test set said."""
     lines: list[str] = []
     guarantee, n = plan.get("guarantee"), "these"
+    counted, labelled = "samples", "labels"
+    if "asked" in plan:
+        counted = "answers"
+    if "case_confidence" in plan:
+        counted = labelled = "cases"
     if guarantee:
         lines.append(f"rule       {guarantee['rule']}")
     if "n" in plan:
@@ -297,7 +302,7 @@ def _write_sentences(plan: PlanData) -> list[str]:
         shown = f"coverage {format_percent(plan.get('coverage'), 2)}"
         if plan.get("accuracy") is not None:  # of grades there is none
             shown += f", accuracy {format_percent(plan.get('accuracy'), 2)}"
-        lines.append(f"data       {shown} of {n} samples")
+        lines.append(f"data       {shown} of {n} {counted}")
     if "questions" in plan:
         # Questions of a language model, those without a usable answer counted by reason.
         asked = plan["questions"]
@@ -319,9 +324,12 @@ def _write_sentences(plan: PlanData) -> list[str]:
                 format_percent(guarantee["bound"], 2),
                 format_percent(1 - guarantee["delta"], 2),
             )
-            lines.append(f"bound      risk below {bound} with probability {sure}")
+            said = f"bound      risk below {bound} with probability {sure}"
+            if plan["by"] is None:
+                said += ", at this threshold alone"
+            lines.append(said)
         if not guarantee["feasible"]:
-            needed, unit, have = guarantee["labels_needed"], "labels", f"{n} labels"
+            needed, unit, have = guarantee["labels_needed"], labelled, f"{n} {labelled}"
             if guarantee["groups"] is not None:
                 unit, have = "groups", f"{n} labels in {guarantee['groups']:,} groups"
             help_ = "they cannot tell how many would be enough"
