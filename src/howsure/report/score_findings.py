@@ -28,6 +28,7 @@ from howsure.report.verdict import (
     compute_overall_gap,
     compute_upper_tail,
     find_sure_cut,
+    format_expected,
     format_percent,
     sum_above,
 )
@@ -75,11 +76,12 @@ def find_overconfident_top(case: FindingCase) -> Finding | None:
     # An excess of less than a fifth is no news, however certain.
     if p > FALSE_FINDING_RATE or wrong < 1.2 * (n - claim):
         return None
+    verb = "is" if wrong == 1 else "are"
     return Finding(
         name="over_confident_above_0.9",
         text=(
-            f"Overconfident above {cut:.4g}: {wrong:,.0f} of {n:,.0f} such answers are wrong where the confidences imply "
-            f"{n - claim:,.0f}. They are right {format_percent(1 - wrong / n)} of the time and claim "
+            f"Overconfident above {cut:.4g}: {wrong:,.0f} of {n:,.0f} such answers {verb} wrong where the confidences "
+            f"imply {format_expected(n - claim)}. They are right {format_percent(1 - wrong / n)} of the time and claim "
             f"{format_percent(claim / n)}."
         ),
         evidence={
@@ -180,7 +182,7 @@ def find_label_errors(case: FindingCase) -> Finding | None:
         name="label_errors",
         text=(
             f"Sure and wrong: {wrong:,.0f} answers are wrong although the model is at least "
-            f"{format_percent(cut)} sure, where {promised:.1f} would be expected. Their labels may be wrong, "
+            f"{format_percent(cut)} sure, where {format_expected(promised)} would be expected. Their labels may be wrong, "
             "or the confidence is: look at these first."
         ),
         evidence={
@@ -200,10 +202,11 @@ def find_saturation(case: FindingCase) -> Finding | None:
     # A tally begins with the highest score.
     if t.score[0] != 1 or share < 0.05 or t.loss[0] == 0:
         return None
+    verb = "is" if t.loss[0] == 1 else "are"
     return Finding(
         name="saturated",
         text=(
-            f"{format_percent(share)} of the confidences are exactly 1, {t.loss[0]:,.0f} of these answers are wrong. "
+            f"{format_percent(share)} of the confidences are exactly 1, {t.loss[0]:,.0f} of these answers {verb} wrong. "
             "Rounding has erased their order; keep logits, or rank by log_max_prob."
         ),
         evidence={"share": share, "wrong": t.loss[0].item()},
@@ -454,7 +457,7 @@ def find_thin_bins(case: FindingCase) -> Finding | None:
         bins = None
         which = "errors" if 2 * t.total <= t.n else "right answers"
         how_many = "too few" if 0 < t.total < t.n else "no"
-        text = f"The expected odds ratio cannot be read in however few bins: there are {how_many} {which}."
+        text = f"The expected odds ratio cannot be read, in any number of bins: there are {how_many} {which}."
     return Finding(
         name="thin_bins",
         text=text,

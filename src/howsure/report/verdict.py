@@ -5,7 +5,7 @@ that the samples allow.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf, isfinite
+from math import ceil, inf, isfinite, log10
 from typing import NamedTuple
 
 import numpy as np
@@ -229,6 +229,20 @@ def compute_overall_gap(case: FindingCase) -> tuple[float, float]:
 def format_percent(share: float, digits: int = 1) -> str:
     """A share as it is written in a sentence."""
     return f"{share * 100:.{digits}f} %"
+
+
+def format_expected(count: float) -> str:
+    """An expected number of answers: whole from ten on, else to the first digit that is not 0.
+
+    >>> format_expected(3.21), format_expected(0.021), format_expected(1234.6)
+    ('3.2', '0.02', '1,235')
+    """
+    if count >= 10:
+        return f"{count:,.0f}"
+    decimals = 1
+    if 0 < count < 0.1:
+        decimals = ceil(-log10(count))
+    return f"{count:.{decimals}f}"
 
 
 def compute_guarantees(source: Tally | Outcomes | str, n: int, level: float) -> list[GuaranteeData]:

@@ -7,7 +7,7 @@ The sentences are written from the report itself, so that no row of it can say a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, floor, log10
+from math import floor, log10
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from howsure.report.report_types import (
 )
 from howsure.report.samples import list_class_names
 from howsure.report.summary import Summary
-from howsure.report.verdict import USEFUL_COVERAGE, choose_guarantee
+from howsure.report.verdict import USEFUL_COVERAGE, choose_guarantee, format_expected
 from howsure.uncertainty.means import UNSAFE_BELOW_GROUPS
 from howsure.uncertainty.paired import limit_accuracy_difference
 
@@ -343,7 +343,7 @@ def describe_confidence(report: ReportData, counted: int | None) -> str:
         if answers["expected_errors"] == 0:
             return f"No answer is wrong, and its confidence expects no error ({ece})."
         sure = "It is underconfident: no" if answers["p"] <= TEST_LEVEL else "No"
-        expected = format_count(answers["expected_errors"])
+        expected = f"{format_expected(answers['expected_errors'])} wrong ones"
         chance = format_chance(answers.get("no_error_chance", 1.0))
         return (
             f"{sure} answer is wrong, where its confidence expects {expected}; if that is true, "
@@ -536,18 +536,6 @@ def format_points(share: float) -> str:
     if points >= 0.95 or points <= 0:
         return f"{points:.1f}"
     return f"{points:.{1 - floor(log10(points))}f}"
-
-
-def format_count(expected: float) -> str:
-    """An expected number of wrong answers.
-
-    >>> format_count(3.21), format_count(0.02), format_count(1234.6)
-    ('3.2 wrong ones', '0.02 wrong ones', '1,235 wrong ones')
-    """
-    if expected >= 100:
-        return f"{expected:,.0f} wrong ones"
-    decimals = 1 if expected >= 0.1 or expected <= 0 else ceil(-log10(expected))
-    return f"{expected:.{decimals}f} wrong ones"
 
 
 def format_chance(chance: float) -> str:
