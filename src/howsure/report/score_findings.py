@@ -76,7 +76,7 @@ def find_overconfident_top(case: FindingCase) -> Finding | None:
     # An excess of less than a fifth is no news, however certain.
     if p > FALSE_FINDING_RATE or wrong < 1.2 * (n - claim):
         return None
-    verb = "is" if wrong == 1 else "are"
+    verb = "are" if wrong > 1 else "is"
     return Finding(
         name="over_confident_above_0.9",
         text=(
@@ -202,7 +202,7 @@ def find_saturation(case: FindingCase) -> Finding | None:
     # A tally begins with the highest score.
     if t.score[0] != 1 or share < 0.05 or t.loss[0] == 0:
         return None
-    verb = "is" if t.loss[0] == 1 else "are"
+    verb = "are" if t.loss[0] > 1 else "is"
     return Finding(
         name="saturated",
         text=(
