@@ -173,6 +173,14 @@ def try_each(area: str, attacks: Callable[[Path], Iterable[tuple[str, Callable[[
     return row
 
 
+def widgets() -> Row:
+    """The widget of a notebook; nothing where notebooks are not installed."""
+    area = "n notebook widget"
+    if find_spec("anywidget") is None:
+        return Row(area)
+    return tests(area, "notebooks/test_notebooks.py")
+
+
 def mutations(minutes: float, state: Path | None, most: int) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         found = fuzz.run(minutes, state or Path(folder) / "fuzz.json", most)
@@ -216,7 +224,7 @@ def main() -> int:
         "s": lambda: added(
             try_each("s queries, count tables", counts.list_attacks), tests("", *COUNT_TESTS)
         ),
-        "n": lambda: tests("n notebook widget", "notebooks/test_notebooks.py"),
+        "n": widgets,
         "d": lambda: tests("d decision logs", *DECISION_LOG_TESTS),
         "7": lambda: mutations(args.minutes, args.state, args.most),
     }
