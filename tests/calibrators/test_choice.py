@@ -415,3 +415,11 @@ def test_no_draw_is_calibrated_to_an_infinite_loss(name, errors, arrays):
         choice = hs.choose_calibrator(val[rows])
         for candidate in choice.fitted.values():
             assert np.isfinite(hs.nll(candidate(test)))
+
+
+def test_text_needs_no_diagrams():
+    val, test = answers(300, 3.0), answers(300, 3.0, seed=1)
+    page, text = (hs.calibration_report(val, test, "temperature", page=p) for p in (True, False))
+    assert set(page.to_dict()["diagrams"]) >= {"none", "temperature"}
+    assert "diagrams" not in text.to_dict()
+    assert text.to_text() == page.to_text()

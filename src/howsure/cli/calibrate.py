@@ -188,6 +188,7 @@ def command(
         folds=folds,
         level=level,
         seed=seed,
+        page=bool(as_json or html or has_figures()),
     )
     questions = list_questions(fit, options) or []
     if len(questions) > 1 and not others:

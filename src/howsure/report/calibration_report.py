@@ -32,6 +32,7 @@ from howsure.calibrators.per_label import apply_per_label
 from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.read_options import BOUNDARY_DISTANCE
+from howsure.report.render.sentences import format_percent
 from howsure.report.report import save_text
 from howsure.report.report_types import (
     CalibrationData,
@@ -41,11 +42,11 @@ from howsure.report.report_types import (
     ChoiceData,
     CurveData,
     FindingData,
+    Value,
 )
 from howsure.report.report_types import Number as NumberData
-from howsure.report.verdict import Finding, format_percent
-from howsure.report.views import draw_diagram
 from howsure.scores import entropy
+from howsure.tallies.tally import Tally
 from howsure.uncertainty.intervals import paired_difference
 from howsure.uncertainty.means import describe_few_groups, standard_error
 
@@ -209,12 +210,14 @@ def calibration_report(
     folds: int = 5,
     level: float = 0.95,
     seed: int = 0,
+    page: bool = True,
 ) -> CalibrationReport:
     """Fit on `val`, compare before and after on `test`, and say so where calibration does harm.
 
     `method` is the name of a calibrator in `calibrators.choice.CALIBRATORS`, or "all": then
     `choose_calibrator` chooses on `val` alone, with `criterion` and `folds`. `objective` is that of
-    `Temperature.fit`, for samples. The test set is never fitted to.
+    `Temperature.fit`, for samples. The test set is never fitted to. Without `page` the threshold
+    diagrams, which text does not show, are left out.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -244,7 +247,7 @@ def calibration_report(
     after = calibrator(test)
     changes = compare_before_after(test, after, level, seed)
     methods: dict[str, dict[str, float]] = {}
-    diagrams: dict[str, CurveData] = {}
+    tallies: dict[str, Tally] = {}
     # In the order of the list of calibrators, whatever the order of the candidates.
     for candidate in CALIBRATORS:
         if candidate in candidates:
@@ -253,11 +256,15 @@ def calibration_report(
                 change.metric: evaluate_metric(getattr(metrics, change.metric), judged)
                 for change in changes
             }
-            diagrams[candidate] = draw_diagram(Outcomes.of(judged).tally())
+            tallies[candidate] = Outcomes.of(judged).tally()
     for score, values in list_ranking_scores(test).items():
-        tally = Outcomes.of(test, values).tally()
-        methods[score] = {"aurc": metrics.aurc(tally)}
-        diagrams[score] = draw_diagram(tally)
+        tallies[score] = Outcomes.of(test, values).tally()
+        methods[score] = {"aurc": metrics.aurc(tallies[score])}
+    diagrams: dict[str, CurveData] = {}
+    if page:
+        from howsure.report.views import draw_diagram
+
+        diagrams = {name: draw_diagram(tally) for name, tally in tallies.items()}
     findings: list[FindingData] = []
     if not isinstance(calibrator, Identity):
         findings = find_changes(test, after)
@@ -490,10 +497,10 @@ def find_changes(before: Predictions, after: Predictions) -> list[FindingData]:
         _find_ranking_change(before, after),
         _find_changed_answers(before, after),
     )
-    return [finding.json() for finding in found if finding is not None]
+    return [finding for finding in found if finding is not None]
 
 
-def _find_higher_loss(before: Predictions, after: Predictions) -> Finding | None:
+def _find_higher_loss(before: Predictions, after: Predictions) -> FindingData | None:
     """The loss of the corrected predictions is higher, beyond chance."""
     if not before.vectors or not after.vectors:
         name = "correctness_brier"
@@ -510,7 +517,7 @@ def _find_higher_loss(before: Predictions, after: Predictions) -> Finding | None
     is_chance = not rise.mean() > WORSE_Z * spread
     if is_chance or rise.mean() < 1e-3 * max(float(old.mean()), 1e-9):
         return None
-    return Finding(
+    return FindingData(
         name="calibration_made_it_worse",
         text=(
             f"Calibration made it worse: {LOSS_WORDS[name]} rose from {old.mean():.4g} to {new.mean():.4g} on "
@@ -526,7 +533,7 @@ def _find_higher_loss(before: Predictions, after: Predictions) -> Finding | None
     )
 
 
-def _find_ranking_change(before: Predictions, after: Predictions) -> Finding | None:
+def _find_ranking_change(before: Predictions, after: Predictions) -> FindingData | None:
     """Whether the order of the samples is another one, and what that does to AURC."""
     old, new = (
         Outcomes(p.confidence, correct=p.correct, weight=p.weight, group=p.group)
@@ -537,7 +544,7 @@ def _find_ranking_change(before: Predictions, after: Predictions) -> Finding | N
     old_rank = np.unique(before.confidence, return_inverse=True)[1].reshape(-1)
     new_rank = np.unique(after.confidence, return_inverse=True)[1].reshape(-1)
     if (old_rank == new_rank).all() and (before.correct == after.correct).all():
-        return Finding(
+        return FindingData(
             name="ranking_unchanged",
             text=f"The ranking is unchanged by calibration: AURC stays {old_aurc:.4g}.",
             evidence={"aurc": old_aurc},
@@ -549,7 +556,7 @@ def _find_ranking_change(before: Predictions, after: Predictions) -> Finding | N
     better_or_worse = "better" if difference < 0 else "worse"
     new_aurc = metrics.aurc(new.tally())
     decimals = count_decimals(low, high) if high > low else 4
-    return Finding(
+    return FindingData(
         name="ranking_changed",
         text=(
             f"Calibration changed the ranking for the {better_or_worse}: AURC {old_aurc:.4g} became {new_aurc:.4g} "
@@ -560,7 +567,7 @@ def _find_ranking_change(before: Predictions, after: Predictions) -> Finding | N
     )
 
 
-def _find_changed_answers(before: Predictions, after: Predictions) -> Finding | None:
+def _find_changed_answers(before: Predictions, after: Predictions) -> FindingData | None:
     """Answers that changed, as those of averaged samples do when they are scaled."""
     if not before.vectors or not after.vectors:
         return None
@@ -576,5 +583,10 @@ def _find_changed_answers(before: Predictions, after: Predictions) -> Finding | 
     if before.samples > 1:
         text += " Scaling each pass before the mean is taken may change the largest mean."
         paper = "Laves et al. 2019, section 3 (whose claim does not hold for means)"
-    evidence = {"flips": n, "n": before.n, "accuracy_before": old, "accuracy_after": new}
-    return Finding(name="predictions_flip", text=text, evidence=evidence, paper=paper)
+    evidence: dict[str, Value] = {
+        "flips": n,
+        "n": before.n,
+        "accuracy_before": old,
+        "accuracy_after": new,
+    }
+    return FindingData(name="predictions_flip", text=text, evidence=evidence, paper=paper)
