@@ -133,3 +133,9 @@ def test_a_key_makes_the_digest_a_signature(
     with pytest.raises(InputError, match="it is signed"):
         hs.load(signed)
     assert hs.load(plain).threshold == 0.5
+
+
+@pytest.mark.parametrize("number", [20475, 99954, 118654, 123076])
+def test_states_that_mutations_found(number: int, tmp_path: Path) -> None:
+    """Names that are one number, and temperatures that no logit can be divided by."""
+    assert states.one(number, tmp_path) == "refused"

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from howsure._core.checks import Array, Floats, InputError, within
+from howsure._core.checks import LARGEST_NUMBER, Array, Floats, InputError, within
 from howsure._core.frozen import frozen
 from howsure.calibrators.calibrator import (
     Fitted,
@@ -59,6 +59,7 @@ class Temperature:
             raise InputError(
                 f"temperature is {self.temperature:g}; a finite number above 0 is needed."
             )
+        within(self.temperature, 1 / LARGEST_NUMBER, LARGEST_NUMBER, "temperature")
 
     @takes_arrays
     @classmethod
