@@ -87,7 +87,7 @@ class ReadOptions:
         # They may come from a file that somebody edited.
         for part, columns in cast("Mapping[str, object]", self.names).items():
             given = (columns,)
-            if isinstance(columns, Iterable) and getattr(columns, "ndim", 1):
+            if getattr(columns, "ndim", 1) and isinstance(columns, Iterable):
                 given = tuple(cast("Iterable[object]", columns))
             listed = tuple(name for name in given if isinstance(name, str))
             if len(listed) < len(given):
