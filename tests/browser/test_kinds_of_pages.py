@@ -228,7 +228,7 @@ def test_calibration_begins_with_before_and_after_of_all(show: Any, pages: dict[
     first = "return [...document.querySelectorAll('#changes ~ .pictures svg')].map((e) => e.dataset.picture)"
     assert p.script(first) == ["corp", "methods"]
     lines = "return document.querySelectorAll('[data-picture=methods] .line').length"
-    assert p.script(lines) == 2  # before, and the method that was asked for
+    assert p.script(lines) == 3  # before, the method that was asked for, and entropy
     assert p.script("return document.querySelectorAll('[data-picture=corp]').length") == 1
 
 

@@ -83,7 +83,7 @@ TIE_WORDS = {
 }
 MIX_NOTE = "Every answer to an outside sample counts as wrong. AUROC of spotting errors compares scores of one model only."
 MODEL_COLOURS = 8  # further models have the same colours with dashes
-NAMED_PAPER = Paper(width=480, right=138)  # with room for names at the right
+NAMED_PAPER = Paper(width=470, right=136)  # with room for names at the right
 NAME_HEIGHT = 13.5  # pixels between two names
 MODEL_NAME_LETTERS = 17
 NAMED_CURVES = 6  # lines of a reliability diagram that are named at their ends
