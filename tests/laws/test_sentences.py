@@ -701,7 +701,7 @@ SIGNED = r"([+-][\d.]+)"
 PIECE = rf"{SIGNED} (?:from {NUMBER} to {NUMBER}|at {NUMBER})"
 FINDINGS: list[tuple[str, Callable[..., None]]] = [
     (
-        rf"Overconfident above {NUMBER}: {NUMBER} of {NUMBER} such answers are wrong where the "
+        rf"Overconfident above {NUMBER}: {NUMBER} of {NUMBER} such answers (?:is|are) wrong where the "
         rf"confidences imply {NUMBER}\. They are right {NUMBER} % of the time and claim {NUMBER} %\.",
         check_sure_end,
     ),
@@ -726,7 +726,7 @@ FINDINGS: list[tuple[str, Callable[..., None]]] = [
         check_cancelling_errors,
     ),
     (
-        rf"{NUMBER} % of the confidences are exactly 1, {NUMBER} of these answers are wrong\. .*",
+        rf"{NUMBER} % of the confidences are exactly 1, {NUMBER} of these answers (?:is|are) wrong\. .*",
         check_saturation,
     ),
     (
@@ -757,7 +757,7 @@ FINDINGS: list[tuple[str, Callable[..., None]]] = [
     ),
     (
         r"(?:[\d.]+ % of the bins behind the expected odds ratio are too thin|The expected odds "
-        r"ratio cannot be read in however few bins).*",
+        r"ratio cannot be read, in any number of bins).*",
         check_thin_bins,
     ),
 ]

@@ -122,7 +122,7 @@ def test_suggestions_are_those_of_the_command(grouped: bool) -> None:
 def test_suggestions_where_they_say_nothing() -> None:
     preds = classes(8000)
     assert "suggestions" in evaluate(preds, ["max_prob"]).data
-    weighted = Predictions.from_probs(preds.probs, preds.labels, weight=np.ones(8000))
+    weighted = Predictions.from_probs(preds.probs, preds.labels, weight=np.linspace(1, 2, 8000))
     few = preds[:60]  # no guarantee
     three = Predictions.from_probs(
         preds.probs[:, :3] / preds.probs[:, :3].sum(1, keepdims=True), preds.labels % 3
