@@ -119,23 +119,19 @@ def check_readable(path: str | os.PathLike[str]) -> Path:
         with p.open("rb"):
             return p
     except FileNotFoundError:
-        raise InputError(str(p), got="does not exist", hint=_suggest_neighbour(p)) from None
+        from difflib import get_close_matches  # only errors need it
+
+        hint = f"The folder {p.parent} does not exist either"
+        if p.parent.is_dir():
+            names = os.listdir(p.parent)
+            close = get_close_matches(p.name, names, n=1)
+            hint = f"Did you mean {close[0]!r}?" if close else ""
+        raise InputError(str(p), got="does not exist", hint=hint) from None
     except InputError:
         raise
     except (OSError, ValueError) as e:
         why = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
         raise InputError(repr(str(p)), got=f"cannot be read: {why}") from None
-
-
-def _suggest_neighbour(path: Path) -> str:
-    from difflib import get_close_matches  # only errors need it
-
-    try:
-        names = [p.name for p in path.parent.iterdir()]
-    except OSError:
-        return f"The folder {path.parent} does not exist either"
-    close = get_close_matches(path.name, names, n=1)
-    return f"Did you mean {close[0]!r}?" if close else ""
 
 
 # ---- bytes that a file may unpack to

@@ -377,7 +377,10 @@ def divide_by_sums(mapped: Floats, given: Floats) -> Floats:
 
 def record_fit(preds: Predictions, made: Calibrator, measured: bool) -> Fitted:
     """The record of a fit, with the loss of its samples where that is `measured`."""
-    k = preds.k if preds.vectors else None
+    if preds.vectors:
+        k = preds.k
+    else:
+        k = None
     nll = nan
     if measured:
         out = made(preds)

@@ -122,7 +122,10 @@ class FitSamples:
         be subtracted.
         """
         size = np.abs(v[:, :-1])
-        most = size[:, 0] * self.largest if size.shape[1] == 1 else size @ self.largest
+        if size.shape[1] == 1:
+            most = size[:, 0] * self.largest
+        else:
+            most = size @ self.largest
         return bool((most + np.abs(v[:, -1])).max() <= SAFE_EXPONENTS[np.dtype(dtype).itemsize])
 
     def is_separated_by(self, v: Floats) -> bool:

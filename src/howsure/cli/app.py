@@ -7,7 +7,6 @@ the command line itself, with what it printed.
 
 from __future__ import annotations
 
-import json
 import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,7 @@ from importlib.resources import files
 from io import BytesIO, StringIO
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import click
 
@@ -401,7 +400,7 @@ def examine(name: str, given: str, others: Sequence[str]) -> str:
     from howsure.cli.questions import list_questions
     from howsure.predictions.read_options import ReadOptions
 
-    fields = json.loads(given)
+    fields = cast("dict[str, Any]", strict_json.loads(given))
     labels = fields.pop("labels", None)
     options = ReadOptions(**fields)
     card = FileCard(
@@ -423,9 +422,15 @@ def examine(name: str, given: str, others: Sequence[str]) -> str:
         else:
             _fill_log_card(card, options, labels, others)
     except ModuleNotFoundError as e:
-        text = (
-            f"Reading {name} needs {e.name}, which a browser does not have. {_explain_saving(name)}"
-        )
+        # Tables are written by pandas, where Python is; they need no howsure there.
+        stem, _, suffix = name.rpartition(".")
+        line = f"import howsure as hs; hs.write(hs.read({name!r}), {f'{stem}.npz'!r})"
+        reader = PANDAS_READERS.get(suffix.lower())
+        if reader is not None:
+            saved = f"{stem}.csv"
+            line = f"import pandas; pandas.{reader}({name!r}).to_csv({saved!r}, index=False)"
+        text = f"Reading {name} needs {e.name}, which a browser does not have."
+        text += f" Save it as npz, csv or jsonl, in Python: {line}"
         card["problems"] = [{"text": text, "stops": True}]
     except InputError as e:
         card["problems"] = [{"text": str(e), "stops": True}]
@@ -435,8 +440,12 @@ def examine(name: str, given: str, others: Sequence[str]) -> str:
 def _fill_card(
     card: FileCard, options: ReadOptions, labels: tuple[str, str] | None, others: Sequence[str]
 ) -> None:
-    from howsure.cli.doctor import examine_file, group_items, name_group
+    """What the file holds, what it is taken for, and what its unused columns may be."""
+    from howsure.cli.asking import phrase_choice
+    from howsure.cli.doctor import examine_file, group_items, name_group, read_first_rows
+    from howsure.formats.column_names import plan_wanted
     from howsure.formats.diagnosis import DECISIONS_ONLY
+    from howsure.formats.receipts import build_receipt, find_unused
 
     description, problems = examine_file(card["path"], options, labels)
     if description is not None:
@@ -456,7 +465,22 @@ def _fill_card(
     if unread:
         card["choices"] = _list_choices(card["path"], options, others)
     else:
-        card["receipt"], card["unused"] = _describe_reading(card["path"], options, card["splits"])
+        named = [split for split in card["splits"] if split]
+        if options.split is None and len(named) > 1:
+            # The one that the page proposes to evaluate.
+            options = replace(options, split=named[0])
+            if "test" in named:
+                options = replace(options, split="test")
+        contents, resolved = read_first_rows(card["path"], options)
+        receipt = build_receipt(contents, resolved)
+        card["receipt"] = replace(receipt, unused={}).describe()
+        plan = plan_wanted(contents, resolved)[1]
+        for name, part in find_unused(contents, plan, resolved).items():
+            proposal = options.with_names(**{part: name})
+            if part == "mc":
+                proposal = replace(options, mc=True)
+            text = phrase_choice(proposal, options)
+            card["unused"].append(_make_choice(text, replace(proposal, split=None)))
     card["problems"] = [_phrase_problem(p, card, stops=p in unread) for p in problems]
 
 
@@ -472,7 +496,9 @@ def _fill_log_card(
     card["title"] = survey.title
     card["receipt"] = "; ".join([f"questions {', '.join(asked)}", *survey.notes])
     card["judged"] = not any(problem.stops for problem in survey.problems)
-    for other in () if card["judged"] else others:
+    for other in others:
+        if card["judged"]:
+            break
         if not any(p.stops for p in survey_log(path, options, (other, "id")).problems):
             card["choices"].append(_choose_labels(other, "id"))
     card["problems"] = [_phrase_problem(p, card, stops=p.stops) for p in survey.problems]
@@ -485,7 +511,9 @@ def _phrase_problem(problem: FileProblem, card: FileCard, *, stops: bool) -> dic
     # The page names the file above.
     name = Path(card["path"]).name
     where = problem.where.removeprefix(name).removeprefix(", ")
-    text = f"{where}: {problem.what}" if where else problem.what
+    text = problem.what
+    if where:
+        text = f"{where}: {problem.what}"
     fix = problem.fix
     if stops and "--labels" in fix:
         fix = "drop the file of the labels too"
@@ -528,42 +556,6 @@ def _make_choice(text: str, proposal: ReadOptions) -> Button:
         if field in ("names", "where") or value != getattr(type(proposal), field):
             changed[field] = value
     return Button(text=text, options=changed, task="")
-
-
-def _describe_reading(
-    path: str, options: ReadOptions, splits: Sequence[str]
-) -> tuple[str, list[Button]]:
-    """What a file is taken for, in words, and the columns that are not used with what they may be."""
-    from howsure.cli.asking import phrase_choice
-    from howsure.cli.doctor import read_first_rows
-    from howsure.formats.column_names import plan_wanted
-    from howsure.formats.receipts import build_receipt, find_unused
-
-    named = [split for split in splits if split]
-    if options.split is None and len(named) > 1:
-        # The one that the page proposes to evaluate.
-        options = replace(options, split="test" if "test" in named else named[0])
-    contents, resolved = read_first_rows(path, options)
-    receipt = build_receipt(contents, resolved)
-    choices: list[Button] = []
-    for name, part in find_unused(contents, plan_wanted(contents, resolved)[1], resolved).items():
-        proposal = options.with_names(**{part: name})
-        if part == "mc":
-            proposal = replace(options, mc=True)
-        choices.append(
-            _make_choice(phrase_choice(proposal, options), replace(proposal, split=None))
-        )
-    return replace(receipt, unused={}).describe(), choices
-
-
-def _explain_saving(name: str) -> str:
-    """How a file of another kind is made, where Python is; tables need no howsure there."""
-    stem, _, suffix = name.rpartition(".")
-    reader = PANDAS_READERS.get(suffix.lower())
-    line = f"import howsure as hs; hs.write(hs.read({name!r}), {f'{stem}.npz'!r})"
-    if reader is not None:
-        line = f"import pandas; pandas.{reader}({name!r}).to_csv({f'{stem}.csv'!r}, index=False)"
-    return f"Save it as npz, csv or jsonl, in Python: {line}"
 
 
 def run_example(source: str) -> str:

@@ -260,7 +260,9 @@ def command(
                 raise InputError(
                     f"{option} needs single rows, and these are counts of {table.n:,} answers; leave it out."
                 )
-        score = "score" if table.kind == "score" else "max_prob"
+        score = "max_prob"
+        if table.kind == "score":
+            score = "score"
         t, source = table.tally(), _name_source(files)
         policy = Policy.of_choice(choose(t), table.n, score=score, source=source)
         policy = replace(policy, read=ReadOptions(kind=table.kind))

@@ -177,7 +177,7 @@ def read_label_file(path: str | Path, join: str, column: str | None = None) -> L
 
 
 @frozen
-class LabelRow:
+class JoinedLabel:
     """What a row says of the answer with this id: its `part` is that of the truth, and `decision`
     what the row says of its own decision, where it is a line of `howsure decide`.
     """
@@ -189,7 +189,7 @@ class LabelRow:
     decision: dict[str, Any]
 
 
-def make_label_row(record: Mapping[str, Any], found: LabelColumns, where: str) -> LabelRow:
+def make_label_row(record: Mapping[str, Any], found: LabelColumns, where: str) -> JoinedLabel:
     """The label of a row; one without is refused."""
     text = str(record.get(found.truth)).strip()
     if text in NO_LABEL_WORDS:
@@ -197,10 +197,12 @@ def make_label_row(record: Mapping[str, Any], found: LabelColumns, where: str) -
     decision: dict[str, Any] = {}
     if record.get("decision") is not None:
         decision = {name: record.get(name) for name in DECISION_COLUMNS}
-    row_id = str(record[found.ids]).strip() if record.get(found.ids) is not None else ""
+    row_id = ""
+    if record.get(found.ids) is not None:
+        row_id = str(record[found.ids]).strip()
     if not row_id and not decision:
         raise InputError(where, got=f"has no {found.ids!r}", need="labels are joined by ids")
-    return LabelRow(id=row_id, part=found.part, text=text, where=where, decision=decision)
+    return JoinedLabel(id=row_id, part=found.part, text=text, where=where, decision=decision)
 
 
 class LabelReader:
@@ -212,7 +214,7 @@ class LabelReader:
         self.path, self.join, self.column = path, join, column
         self._place = (0, 1)  # a number of bytes, and the number of the line that begins there
 
-    def read_new(self, read: int) -> tuple[list[LabelRow | BadLine], int] | None:
+    def read_new(self, read: int) -> tuple[list[JoinedLabel | BadLine], int] | None:
         """The rows beyond the first `read` bytes, as far as they are complete, and how many bytes
         are read then; None where nothing is new.
         """
@@ -229,7 +231,7 @@ class LabelReader:
                 self._place = (read, 1 + file.read(read).count(b"\n"))
         numbered = list(enumerate(data.split(b"\n")[:-1], start=self._place[1]))
         parser = self._make_parser(numbered, is_new=read == 0)
-        rows: list[LabelRow | BadLine] = []
+        rows: list[JoinedLabel | BadLine] = []
         for run in parser.take_lines(numbered):
             rows += [run] if isinstance(run, BadLine) else self._read_run(run)
         # The lines of a quoted cell that is still open belong to a row that is not complete.
@@ -258,7 +260,7 @@ class LabelReader:
                         break
         return table
 
-    def _read_run(self, run: Contents) -> Iterator[LabelRow | BadLine]:
+    def _read_run(self, run: Contents) -> Iterator[JoinedLabel | BadLine]:
         try:
             found = find_label_columns(run.path, list(run.entries), self.join, self.column)
         except InputError as e:
@@ -273,7 +275,7 @@ class LabelReader:
             except InputError as e:
                 yield BadLine(number=run.get_line(row) or row, error=e)
 
-    def _read_whole(self, read: int) -> tuple[list[LabelRow | BadLine], int] | None:
+    def _read_whole(self, read: int) -> tuple[list[JoinedLabel | BadLine], int] | None:
         if not self.path.exists():
             return None
         size = self.path.stat().st_size
@@ -282,7 +284,7 @@ class LabelReader:
         if read:
             got = "has changed since its labels were read"
             raise InputError(self.path.name, got=got, hint="append labels to CSV or JSON lines")
-        rows: list[LabelRow | BadLine] = []
+        rows: list[JoinedLabel | BadLine] = []
         for run in open_runs(self.path, ReadOptions(), None)[0]:
             rows += self._read_run(run)
         return rows, size

@@ -58,7 +58,10 @@ def build_receipt(contents: Contents, options: ReadOptions) -> Receipt:
     unused: dict[str, str] = {}
     if contents.asked is None:  # the columns of a decision model's log are ours
         for name, part in find_unused(contents, wanted, options).items():
-            unused[name] = "--mc" if part == "mc" else f"--name {part}={name}"
+            if part == "mc":
+                unused[name] = "--mc"
+            else:
+                unused[name] = f"--name {part}={name}"
     of_class_1 = False
     if kind in ("probs", "logits") and not options.multilabel and len(columns[kind]) == 1:
         # One number per row, and not a list of them.

@@ -143,7 +143,7 @@ def expected_of_counts(
     rng, share = np.random.default_rng(seed), np.full(folds, 1 / folds)
     right, wrong = t.count - t.loss, t.loss
     dealt_right, dealt_wrong = rng.multinomial(right, share).T, rng.multinomial(wrong, share).T
-    both, is_right = np.tile(t.score, 2), np.repeat([True, False], len(t.score))
+    both, is_right = np.tile(t.score, 2), np.arange(2 * len(t.score)) < len(t.score)
     k, hits, n = 0, 0, int(t.n)
     coverages: list[float] = []
     accuracies: list[float] = []

@@ -383,7 +383,9 @@ def _find_values(
         )
     # As pandas numbers the columns of a matrix.
     numbered = [name for name in columns if is_count(name)]
-    example = numbered if len(numbered) > 1 else ["p_well", "p_ill"]
+    example = ["p_well", "p_ill"]
+    if len(numbered) > 1:
+        example = numbered
     truth = next((name for name in COLUMN_ALIASES["labels"] if name in columns), "y")
     raise InputError(
         f"the table has {_list_columns(columns)}; say which columns hold the probabilities, as in "

@@ -197,7 +197,9 @@ def name_predicted(text: str, segment: str, class_names: Sequence[str]) -> str:
     ('a × dog', 'cat')
     """
     cuts = parse_segments(text)
-    words = segment.split(CROSSING) if len(cuts) > 1 else [segment]
+    words = [segment]
+    if len(cuts) > 1:
+        words = segment.split(CROSSING)
     for i, (cut, word) in enumerate(zip(cuts, words, strict=False)):
         is_class = cut.column == PREDICTED and not cut.edges and is_count(word)
         if is_class and int(word) < len(class_names):

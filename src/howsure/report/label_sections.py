@@ -181,12 +181,12 @@ def _build_row(s: LabelSums, i: int, preds: Predictions | None, level: float) ->
         "auc": auc,
         "ece": build_number(metrics.ece(present), ece_limits, with_note=True),
         "accuracy": build_number(metrics.accuracy(trusted), accuracy_limits, with_note=True),
-        # The promises of all labels hold at once: each gets its share of the chance to fail.
-        "guarantee": _find_promise(present, of_answer, (1 - level) / len(s.names)),
+        # The guarantees of all labels hold at once: each gets its share of the chance to fail.
+        "guarantee": _find_guarantee(present, of_answer, (1 - level) / len(s.names)),
     }
 
 
-def _find_promise(present: Tally, source: LimitSource, delta: float) -> LabelGuarantee:
+def _find_guarantee(present: Tally, source: LimitSource, delta: float) -> LabelGuarantee:
     """What this label may decide alone, and which share of its positive cases that misses."""
     none: LabelGuarantee = {
         "threshold": None,

@@ -400,7 +400,9 @@ def _compare_with_labels(
     level: float,
 ) -> LabelledData | None:
     """What the labels that came say, beside the estimate for the very rows that they are of."""
-    came = correct if labels is None else labels
+    came = labels
+    if labels is None:
+        came = correct
     if came is None:
         return None
     if preds.ids is None:
@@ -421,7 +423,10 @@ def _compare_with_labels(
         if labels is None:
             right.append(bool(checks.zero_one([label], "correct")[0]))
             continue
-        answer = int(answers[i]) if are_numbers else str(answers[i])
+        if are_numbers:
+            answer = int(answers[i])
+        else:
+            answer = str(answers[i])
         if answer == -1:
             raise InputError(
                 "the new data have no answers", need="labels are compared with them; give correct"

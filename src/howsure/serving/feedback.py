@@ -28,7 +28,7 @@ from howsure.bounds import check_proportion
 from howsure.formats.cells import TRUTH_WORDS
 from howsure.formats.contents import as_record
 from howsure.formats.json_lines import BadLine
-from howsure.formats.label_files import DECISION_COLUMNS, LabelReader, LabelRow
+from howsure.formats.label_files import DECISION_COLUMNS, JoinedLabel, LabelReader
 from howsure.formats.streams import StreamBatch
 from howsure.policies.online import OnlinePolicy
 from howsure.policies.policy import Decisions
@@ -99,7 +99,7 @@ def parse_zero_one(value: object) -> bool | None:
 
 def judge_answer(
     decision: Mapping[str, Any],
-    label: LabelRow,
+    label: JoinedLabel,
     k: int | None = None,
     names: tuple[str, ...] | None = None,
 ) -> bool:
@@ -146,8 +146,8 @@ class LabelFeed:
         self.on_bad: OnBad = on_bad
         self.class_names, self.k = class_names, None if class_names is None else len(class_names)
         self._decided: dict[str, dict[str, Any]] = {}
-        self._early: dict[str, LabelRow] = {}
-        self._met: list[tuple[dict[str, Any], LabelRow]] = []  # early labels that now are of use
+        self._early: dict[str, JoinedLabel] = {}
+        self._met: list[tuple[dict[str, Any], JoinedLabel]] = []  # early labels that now are of use
         self._forgotten_decisions = 0
         self._forgotten_labels = 0
 
@@ -255,7 +255,7 @@ class LabelFeed:
         """Remember what waited when the state was saved."""
         where = self.path.name
         for label in state.early_labels:
-            self._early[label["id"]] = LabelRow(**label, where=where, decision={})
+            self._early[label["id"]] = JoinedLabel(**label, where=where, decision={})
         for decision in state.waiting_decisions:
             self.recall(decision)
 

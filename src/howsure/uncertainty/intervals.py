@@ -633,8 +633,9 @@ def _check_takes_tally(metric: Metric) -> None:
     """
     takes = _get_fact(metric, "takes", "tally")
     if takes != "tally" and _get_fact(metric, "of_blocks", None) is None:
+        name = _get_fact(metric, "__name__", "this metric")
         raise InputError(
-            f"{_get_name(metric)} needs Predictions; a tally or outcomes do not hold what it measures."
+            f"{name} needs Predictions; a tally or outcomes do not hold what it measures."
         )
 
 
@@ -645,10 +646,6 @@ def _check_level(level: float) -> None:
 
 def _get_fact(metric: Metric, name: str, default: Any) -> Any:
     return getattr(unwrap_metric(metric), name, default)
-
-
-def _get_name(metric: Metric) -> str:
-    return getattr(unwrap_metric(metric), "__name__", "this metric")
 
 
 __all__ = [

@@ -493,7 +493,9 @@ def list_doubts(suspects: Sequence[Suspect], images: Sequence[str]) -> list[Doub
     doubts: list[Doubt] = []
     # Scores close to 1 need more decimals to differ than a margin of logits.
     largest = max((suspect["score"] or 0.0 for suspect in suspects), default=0.0)
-    decimals = 6 if 0 < largest <= 1 else None
+    decimals = None
+    if 0 < largest <= 1:
+        decimals = 6
     for suspect, image in zip(suspects, images, strict=True):
         doubts.append(
             Doubt(
@@ -550,7 +552,9 @@ def format_operating_points(points: Operating, n: int) -> dict[str, list[str]]:
     """The operating points in words, column by column."""
     known = [v for v in points["threshold"] if v is not None]
     # Close to 1 four decimals would show many thresholds as the same number.
-    decimals = 7 if known and 0.99 <= max(known) < 1 else 4
+    decimals = 4
+    if known and 0.99 <= max(known) < 1:
+        decimals = 7
     thresholds: list[str] = []
     for v in points["threshold"]:
         thresholds.append(format_decimals(v, decimals))
