@@ -122,7 +122,7 @@ def check_readable(path: str | os.PathLike[str]) -> Path:
         from difflib import get_close_matches  # only errors need it
 
         hint = f"The folder {p.parent} does not exist either"
-        if p.parent.is_dir():
+        if os.access(p.parent, os.R_OK):
             names = os.listdir(p.parent)
             close = get_close_matches(p.name, names, n=1)
             hint = f"Did you mean {close[0]!r}?" if close else ""
