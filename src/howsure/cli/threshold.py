@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -39,6 +39,7 @@ from howsure.cli.questions import (
 )
 
 if TYPE_CHECKING:
+    from howsure.formats.count_tables import CountTable
     from howsure.policies.deployment import PlanData
     from howsure.policies.policy import Policy, Rest
     from howsure.predictions import Predictions
@@ -181,32 +182,18 @@ def command(
     from howsure._core.saving import load
     from howsure.formats.count_tables import MAX_REPEATED_ROWS
     from howsure.policies import few_missed_policy, fit_suggestions, label_policy, split_halves
-    from howsure.policies.deployment import plan, plan_counts
+    from howsure.policies.deployment import plan
     from howsure.policies.policy import Policy
     from howsure.predictions.images import IMAGE_SCORES, images_of
-    from howsure.predictions.read_options import ReadOptions
     from howsure.report.focus import Focus
 
-    context = click.get_current_context()
     if len(segmentations) > 1:
         if at_once or drift or guarantee or online:
             raise InputError(
                 "a policy has one segmentation: cross several, as in --by hospital,age:40,60, or leave out "
                 "--together, --drift, --guarantee and --online."
             )
-        if out is not None and BY_PLACE not in out:
-            path = Path(out)
-            each = path.with_name(f"{path.stem}_{BY_PLACE}{path.suffix}")
-            raise InputError(
-                f"a policy has one segmentation, and -o {out} is one file; say -o '{each}' for a policy of each, "
-                f"or cross them: --by {','.join(segmentations)}."
-            )
-        given = {name: context.params[name] for name in context.params if name != "segmentations"}
-        codes: list[int] = []
-        for one in segmentations:
-            given["out"] = fill_place(out, one)
-            codes.append(context.invoke(command, segmentations=(one,), **given))
-        return max(codes)
+        return choose_by_each(segmentations, out)
     by = next(iter(segmentations), None)
     extras = StateOptions(
         drift=drift,
@@ -255,19 +242,9 @@ def command(
             "--online": online,
             "--score": score,
         }
-        for option, given in needs_rows.items():
-            if given is not None:
-                raise InputError(
-                    f"{option} needs single rows, and these are counts of {table.n:,} answers; leave it out."
-                )
-        score = "max_prob"
-        if table.kind == "score":
-            score = "score"
-        t, source = table.tally(), _name_source(files)
-        policy = Policy.of_choice(choose(t), table.n, score=score, source=source)
-        policy = replace(policy, read=ReadOptions(kind=table.kind))
+        policy, data = choose_from_counts(table, choose, needs_rows, source=_name_source(files))
         _write_states(policy, None, out, extras, quiet)
-        return show_plan(plan_counts(policy, choose, t), as_json=as_json, quiet=quiet)
+        return show_plan(data, as_json=as_json, quiet=quiet)
     preds = read_files(files, options).drop_equal_weights()
     if case is not None and preds.graded:
         raise InputError(
@@ -339,6 +316,52 @@ def command(
     policy = replace(policy, read=record_reading(options, preds))
     _write_states(policy, preds, out, extras, quiet)
     return show_plan(data, as_json=as_json, quiet=quiet)
+
+
+def choose_by_each(segmentations: Sequence[str], out: str | None) -> int:
+    """The command once for each segmentation, with a policy of its own; the worst of their exit
+    codes.
+    """
+    if out is not None and BY_PLACE not in out:
+        path = Path(out)
+        each = path.with_name(f"{path.stem}_{BY_PLACE}{path.suffix}")
+        raise InputError(
+            f"a policy has one segmentation, and -o {out} is one file; say -o '{each}' for a policy of each, "
+            f"or cross them: --by {','.join(segmentations)}."
+        )
+    context = click.get_current_context()
+    given = {name: value for name, value in context.params.items() if name != "segmentations"}
+    codes: list[int] = []
+    for one in segmentations:
+        given["out"] = fill_place(out, one)
+        codes.append(context.invoke(command, segmentations=(one,), **given))
+    return max(codes)
+
+
+def choose_from_counts(
+    table: CountTable,
+    choose: Callable[..., Any],
+    needs_rows: Mapping[str, object],
+    *,
+    source: tuple[str, str],
+) -> tuple[Policy, PlanData]:
+    """The policy of counts whose rows are too many to be held, and what to expect of it."""
+    from howsure.policies.deployment import plan_counts
+    from howsure.policies.policy import Policy
+    from howsure.predictions.read_options import ReadOptions
+
+    for option, given in needs_rows.items():
+        if given is not None:
+            raise InputError(
+                f"{option} needs single rows, and these are counts of {table.n:,} answers; leave it out."
+            )
+    score = "max_prob"
+    if table.kind == "score":
+        score = "score"
+    t = table.tally()
+    policy = Policy.of_choice(choose(t), table.n, score=score, source=source)
+    policy = replace(policy, read=ReadOptions(kind=table.kind))
+    return policy, plan_counts(policy, choose, t)
 
 
 def show_plan(data: PlanData, *, as_json: bool, quiet: bool) -> int:
