@@ -432,7 +432,7 @@ def _add_sections(data: ReportData, s: Summary, request: ReportRequest) -> None:
             preds = s.details.samples.preds
         data["labels"] = build_label_section(s.labels, preds, level)
     guarantee = choose_guarantee(data.get("guarantees", []))
-    if guarantee is not None:
+    if guarantee is not None and request.page:
         suggested = build_suggestions(s, guarantee["risk"])
         if suggested is not None:
             data["suggestions"] = suggested
