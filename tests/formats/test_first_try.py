@@ -4,6 +4,7 @@ try, or refused with a proposal that then works. None is read as something that 
 To add one: a function that writes the file, and its line in `CASES`.
 """
 
+import csv
 import gzip
 import json
 import re
@@ -75,6 +76,24 @@ def write_records(path: Path) -> None:
     rows = zip(SURE.tolist(), ANSWERS.tolist(), LABELS.tolist(), strict=True)
     records = [{"confidence": c, "prediction": p, "label": y} for c, p, y in rows]
     path.write_text(json.dumps(records))
+
+
+def write_printed(path: Path, texts: Iterable[str]) -> None:
+    """As pandas' to_csv writes a column of arrays or lists: each as it is printed."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("label", "probs"))
+        writer.writerows(zip(LABELS, texts, strict=True))
+
+
+def write_printed_arrays(path: Path) -> None:
+    """Long ones stand on several lines."""
+    write_printed(path, (np.array2string(row, max_line_width=24) for row in PROBS))
+
+
+def write_printed_lists(path: Path) -> None:
+    lists = [", ".join(f"np.float64({x!r})" for x in row) for row in PROBS.tolist()]
+    write_printed(path, (f"[{one}]" for one in lists))
 
 
 def write_frame(path: Path) -> None:
@@ -303,6 +322,8 @@ CASES: dict[str, Case] = {
     "pipeline.jsonl": lines(
         list_piped(), accuracy=PIPED, say=("--name prediction=label --name labels=gold",)
     ),
+    "printed_arrays.csv": Case(write_printed_arrays),
+    "printed_lists.csv": Case(write_printed_lists),
     # JSON lines
     "lists.jsonl": lines({"probs": PROBS.tolist(), "label": LABELS.tolist()}),
     "logits.jsonl": lines({"logits": LOGITS.tolist(), "label": LABELS.tolist()}),

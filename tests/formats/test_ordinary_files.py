@@ -124,6 +124,9 @@ def test_is_refused_and_what_doctor_proposes_is_right(
         (build({"entropy": 2 * (1 - SURE), "correct": RIGHT}), "lower for surer answers"),
         (build({"confidence": 1 + (4 * SURE).astype(int), "correct": RIGHT}), "--name score="),
         ("# model 3\n" + build(CONFIDENT), "a remark"),
+        ("label,probs\n0,[0.9 ... 0.1]\n", r"df\['probs'\]\.map\(list\), df\.to_parquet"),
+        ("label,probs\n0,[0.9 0.1]\n1,[0.2 0.3 0.5]\n", "line 3, .* a list of 2 numbers, as in the other rows"),
+        ("label,probs\n0,[0.9 0.1]\n1,[nan 0.3]\n", "line 3, .* a list of 2 numbers"),
         (build({"label": np.where(np.arange(N) % 9, LABELS, -1), **by_class("prob_", (0, 1, 2))}), "without a label"),
     ],
 )  # fmt: skip

@@ -41,6 +41,7 @@ TRUTH_WORDS = {
 # A number without a point, perhaps with a decimal comma or a percent sign.
 NUMBER_WITHOUT_POINT = re.compile(r"\s*[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?\s*(?:%\s*)?", re.ASCII)
 FRACTION = re.compile(r"\.(\d+)")
+PRINTED_NUMBER = re.compile(r"np\.(?:float|int)\d+\(([^()]*)\)")  # of a list of NumPy's numbers
 DOUBLE_DIGITS = 15  # so many digits are not rounded
 NO_ANSWER_WORDS = ("", "unparseable", "refused", "missing")
 
@@ -217,6 +218,9 @@ def parse_lists(column: TextColumn) -> tuple[Array, tuple[str, ...] | None]:
     names of the latter.
     """
     cells = _parse_json_cells(column)
+    for row, text in enumerate(column.cells):
+        if cells[row] is None and isinstance(text, str):
+            cells[row] = _parse_printed_list(text)
     names: tuple[str, ...] | None = None
     first = as_record(cells[0])
     if first is not None:
@@ -336,6 +340,22 @@ def _parse_json_cells(column: TextColumn) -> list[Any]:
     return out
 
 
+def _parse_printed_list(text: str) -> Floats | None:
+    """A list as NumPy or Python prints it, with blanks, lines or commas between its numbers.
+
+    >>> _parse_printed_list("[0.9 0.\\n 1.e-01]")
+    array([0.9, 0. , 0.1])
+    >>> _parse_printed_list("[np.float64(0.9), np.float64(0.1)]")
+    array([0.9, 0.1])
+    """
+    text = PRINTED_NUMBER.sub(r"\1", text).strip()
+    if text[:1] != "[" or text[-1:] != "]":
+        return None
+    inside = text[1:-1]
+    words = inside.split(",") if "," in inside else inside.split()
+    return _parse_at_once(words) if words else None
+
+
 def count_digits(cells: Cells) -> int | None:
     """The most digits after the point that numbers were written with; None where one has an
     exponent, or all digits of a double.
@@ -381,9 +401,14 @@ def _parse_uneven_lists(column: TextColumn, cells: list[Any]) -> Array:
     if lists:
         shape = lists[0].shape
         need = describe_list(column.name, shape)
+    whole = (
+        f"a list of all its numbers, as df[{column.name[:60]!r}].map(list), df.to_parquet or one "
+        "column for each class would write it,"
+    )
     for row, a in enumerate(rows):
         if a is None or a.shape != shape:
-            column.report_cell(row, need)
+            shortened = "..." in str(column.cells[row])  # so NumPy prints long lists
+            column.report_cell(row, whole if shortened else need)
     # One long list must not make as much room for each of many short ones.
     where = f"{column.contents.path.name}, column {column.name[:60]!r}"
     budget = Budget(where, sum(a.nbytes for a in lists))
