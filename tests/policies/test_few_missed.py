@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from howsure import InputError, Predictions
+from howsure import InputError, Predictions, bounds
 from howsure.policies import few_missed_policy
 
 
@@ -47,3 +47,12 @@ def test_what_has_no_positives_is_refused() -> None:
     grouped = Predictions.from_probs([[0.5, 0.5]] * 2, [0, 1], group=[1, 2])
     with pytest.raises(InputError, match="groups"):
         few_missed_policy(grouped, risk=0.1, max_missed=0.1, delta=0.1)
+
+
+def test_the_bound_of_the_risk_has_the_probability_that_is_said() -> None:
+    preds = draw(3000, np.random.default_rng(1))
+    policy = few_missed_policy(preds, risk=0.1, max_missed=0.2, delta=0.1)
+    accept = policy.decide(preds).accept
+    wrong, kept = int((~preds.correct[accept]).sum()), int(accept.sum())
+    assert policy.guarantee is not None
+    assert policy.guarantee.bound == pytest.approx(bounds.clopper_pearson(wrong, kept, 0.1))

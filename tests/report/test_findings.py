@@ -344,3 +344,22 @@ def test_design_effect_of_copies_is_their_number(rng: np.random.Generator) -> No
     )
     assert five == pytest.approx(5, rel=0.1)
     assert compute_design_effect(residual, claim, None, None) == 1
+
+
+def test_sums_of_weights_are_not_said_to_be_counts_of_answers() -> None:
+    rng = np.random.default_rng(4)
+    confidence = np.r_[rng.uniform(0.9, 0.999, 500), np.ones(500)]
+    weight = rng.choice([1.0, 5.0], 1000)
+    preds = drawn(confidence, 0.8, rng, weight=weight)
+    said = {f["name"]: f["text"] for f in find_all(build_case(Summary.of(preds, ["max_prob"])))}
+
+    right = np.average(preds.correct, weights=weight) * 100
+    top = f"such answers are right {right:.1f} % of the time and claim"
+    assert said["over_confident_above_0.9"].startswith(f"Overconfident above 0.9: {top}")
+
+    wrong = np.average(~preds.correct[500:], weights=weight[500:]) * 100
+    assert f"exactly 1, {wrong:.2g} % of these answers are wrong." in said["saturated"]
+
+    sure = confidence >= 0.999
+    wrong = np.average(~preds.correct[sure], weights=weight[sure]) * 100
+    assert f"Sure and wrong: {wrong:.2g} % of answers are wrong" in said["label_errors"]

@@ -84,7 +84,8 @@ class Suggestions:
             return f"{text}; nothing was deferred where they were made."
         text += f"; {self.short * 100:.0f} % get at most {SHORT_LIST}"
         if self.none > 0:
-            text += f", {self.none * 100:.0f} % get none, which counts as every class"
+            share = "under 1" if self.none < 0.01 else f"{self.none * 100:.0f}"
+            text += f", {share} % get none, which counts as every class"
         return f"{text}."
 
 

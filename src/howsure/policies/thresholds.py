@@ -419,16 +419,17 @@ def few_missed_policy(
     ill = preds.labels == named
     missed = np.sort(-scores[ill & (shown.prediction != named)])
     test = RiskTest(risk=risk, delta=delta / 2, bound="clopper_pearson")
-    row, upper = None, nan
+    row = None
     for step in find_sequence(counts, test):
         bound = compute_upper_bound(counts, step, test.delta, test.bound)
         passed = int(np.searchsorted(missed, -float(counts.score[step]), side="right"))
         most = bounds.clopper_pearson(passed, int(ill.sum()), test.delta)
         if not (bound < risk and most < max_missed):
             break
-        row, upper = step, bound
-    t, at = Outcomes(scores, correct=shown.correct).tally(), None
+        row = step
+    t, at, upper = Outcomes(scores, correct=shown.correct).tally(), None, nan
     if row is not None:
+        upper = compute_upper_bound(counts, row, delta, test.bound)  # of the risk alone
         at = int(np.searchsorted(-t.score, -float(counts.score[row])))
     chosen = build_threshold(t, at, "")
     result = Guaranteed(

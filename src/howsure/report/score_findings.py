@@ -76,13 +76,17 @@ def find_overconfident_top(case: FindingCase) -> Finding | None:
     # An excess of less than a fifth is no news, however certain.
     if p > FALSE_FINDING_RATE or wrong < 1.2 * (n - claim):
         return None
-    verb = "are" if wrong > 1 else "is"
+    verb, they = "are" if wrong > 1 else "is", "such answers"
+    counted = ""
+    if not case.tally.weighted:  # sums of weights are no counts of answers
+        counted = f"{wrong:,.0f} of {n:,.0f} such answers {verb} wrong where the confidences imply "
+        counted += f"{format_expected(n - claim)}. "
+        they = "They"
     return Finding(
         name="over_confident_above_0.9",
         text=(
-            f"Overconfident above {cut:.4g}: {wrong:,.0f} of {n:,.0f} such answers {verb} wrong where the confidences "
-            f"imply {format_expected(n - claim)}. They are right {format_percent(1 - wrong / n)} of the time and claim "
-            f"{format_percent(claim / n)}."
+            f"Overconfident above {cut:.4g}: {counted}{they} are right {format_percent(1 - wrong / n)} of the time "
+            f"and claim {format_percent(claim / n)}."
         ),
         evidence={
             "n": n.item(),
@@ -149,11 +153,13 @@ def find_mce_from_few(case: FindingCase) -> Finding | None:
     # The level is shared out over the bins, for the worst of them is looked at.
     if gap[i] < 2 * solid + 0.05 or p > FALSE_FINDING_RATE / len(gap):
         return None
-    samples = "sample" if n == 1 else "samples"
+    few = "1 sample" if n == 1 else f"{n:,.0f} samples"
+    if case.tally.weighted:
+        few = "few samples"
     return Finding(
         name="mce_from_few",
         text=(
-            f"The MCE of {gap[i]:.3g} comes from {n:,.0f} {samples} around {claim:.3g}; among bins of {LEAST_SAMPLES} "
+            f"The MCE of {gap[i]:.3g} comes from {few} around {claim:.3g}; among bins of {LEAST_SAMPLES} "
             f"samples and more the largest gap is {solid:.3g}. Look at these few, and judge the model by the others."
         ),
         evidence={
@@ -178,11 +184,14 @@ def find_label_errors(case: FindingCase) -> Finding | None:
     # One or two may be slips in any set of labels.
     if p > FALSE_FINDING_RATE or wrong < 3:
         return None
+    many, expected = f"{wrong:,.0f} answers", format_expected(promised)
+    if case.tally.weighted:
+        many, expected = f"{wrong / n * 100:.2g} % of answers", f"{promised / n * 100:.2g} %"
     return Finding(
         name="label_errors",
         text=(
-            f"Sure and wrong: {wrong:,.0f} answers are wrong although the model is at least "
-            f"{format_percent(cut)} sure, where {format_expected(promised)} would be expected. Their labels may be wrong, "
+            f"Sure and wrong: {many} are wrong although the model is at least "
+            f"{format_percent(cut)} sure, where {expected} would be expected. Their labels may be wrong, "
             "or the confidence is: look at these first."
         ),
         evidence={
@@ -202,11 +211,13 @@ def find_saturation(case: FindingCase) -> Finding | None:
     # A tally begins with the highest score.
     if t.score[0] != 1 or share < 0.05 or t.loss[0] == 0:
         return None
-    verb = "are" if t.loss[0] > 1 else "is"
+    verb, wrong = "are" if t.loss[0] > 1 else "is", f"{t.loss[0]:,.0f}"
+    if t.weighted:
+        verb, wrong = "are", f"{t.loss[0] / t.count[0] * 100:.2g} %"
     return Finding(
         name="saturated",
         text=(
-            f"{format_percent(share)} of the confidences are exactly 1, {t.loss[0]:,.0f} of these answers {verb} wrong. "
+            f"{format_percent(share)} of the confidences are exactly 1, {wrong} of these answers {verb} wrong. "
             "Rounding has erased their order; keep logits, or rank by log_max_prob."
         ),
         evidence={"share": share, "wrong": t.loss[0].item()},

@@ -209,7 +209,8 @@ def _write_ties(data: ComparisonData) -> list[str]:
         for better, words in sides.items():
             over = other if better == best else best
             than = f" than {over}" if not clauses else ""
-            clauses.append(f"{better} {' and '.join(words)}{than}")
+            listed = " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+            clauses.append(f"{better} {listed}{than}")
         sentences.append(f"{'; '.join(clauses)}.")
     for pair in data["pairs"]:
         if best not in (pair["a"], pair["b"]) or "accuracy" not in pair:

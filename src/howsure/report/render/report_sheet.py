@@ -201,7 +201,8 @@ def suggest_steps(report: ReportData, *, page: bool = False, full: bool = False)
             if kept is not None and (kept["value"] or 0) > GOOD_COVERAGE:
                 risk = guaranteed
         command = f"howsure threshold {reading} --risk {risk}{calibrator} -o policy.json"
-        steps.append(NextStep(run=command, why="what may be automated, with a guarantee"))
+        why = "what may be automated, with a guarantee; set the risk that you can accept"
+        steps.append(NextStep(run=command, why=why))
     evaluate += calibrator
     if not full:
         why = f"all {len(report['metrics'])} numbers"
@@ -361,8 +362,10 @@ def _write_sentences(plan: PlanData) -> list[str]:
 
 
 def _write_shares(result: ExpectedData | TrialData, word: str = "accuracy") -> str:
-    coverage, accuracy = _format_share(result["coverage"]), _format_share(result["accuracy"])
-    return f"coverage {coverage}, {word} {accuracy}"
+    said = f"coverage {_format_share(result['coverage'])}"
+    if result["accuracy"]["value"] is not None:  # nothing accepted has none
+        said += f", {word} {_format_share(result['accuracy'])}"
+    return said
 
 
 def _judge_trial(trial: TrialData) -> str:
