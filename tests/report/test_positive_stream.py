@@ -78,7 +78,9 @@ def test_counts_of_weighted_streams_are_never_negative(
     p = 0.02 + 0.9 * preds.probs[:, 1]  # nothing is missed where all are called from 0.01 on
     weighted = hs.Predictions.from_probs(p, preds.labels, weight=weight)
     streamed = evaluate_files(written(weighted, tmp_path, 7)).data
-    calling, whole = streamed["binary"]["calling"], hs.evaluate(weighted).data["binary"]["calling"]
+    loaded = hs.evaluate(weighted).data
+    assert streamed["verdict"] == loaded["verdict"]
+    calling, whole = streamed["binary"]["calling"], loaded["binary"]["calling"]
     assert (calling["false_negative"][0], calling["true_negative"][0]) == (0, 0)
     for name in ("true_positive", "false_positive", "false_negative", "true_negative"):
         assert min(calling[name]) >= 0

@@ -47,12 +47,17 @@ def weights() -> hs.Predictions:
     return logits(k=3, weight=np.random.default_rng(7).random(400))
 
 
+def equal_weights() -> hs.Predictions:
+    return logits(k=3, weight=np.full(400, 0.3))
+
+
 SETS = {
     "logits": logits,
     "two classes": two_classes,
     "words": words,
     "groups": groups,
     "weights": weights,
+    "equal weights": equal_weights,
 }
 
 
