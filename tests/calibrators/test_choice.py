@@ -287,7 +287,7 @@ def test_report_says_better():
     assert verdicts["nll"] == verdicts["ece"] == "better"
     assert verdicts["accuracy"] == "unchanged"
     assert all(
-        "made uce worse" in note for note in report.notes
+        "made UCE worse" in note for note in report.notes
     )  # honest confidence and honest entropy differ
     assert [row[0] for row in report.rows()] == ["metric", *verdicts]
     json.dumps(report.to_dict(), allow_nan=False)
@@ -317,8 +317,8 @@ def test_report_says_when_it_does_harm():
     report = hs.calibration_report(answers(scale=3.0), answers(seed=1), "temperature")
     assert {c.metric: c.verdict for c in report.changes}["nll"] == "worse"
     assert "calibration_made_it_worse" in [f["name"] for f in report.findings]
-    assert not any("made nll worse" in note for note in report.notes)  # the finding says so
-    assert any("temperature made ece worse on the test set" in note for note in report.notes)
+    assert not any("made NLL worse" in note for note in report.notes)  # the finding says so
+    assert any("temperature made ECE worse on the test set" in note for note in report.notes)
     assert "the two sets are not alike" in report.notes[-1]
 
 
@@ -388,7 +388,7 @@ def test_world_cup_harm_is_reported(arrays):
     ece = next(c for c in report.changes if c.metric == "ece")
     assert ece.after[0] > ece.before[0]
     assert any(
-        "temperature did not lower ece on the test set: 0.041" in note for note in report.notes
+        "temperature did not lower ECE on the test set: 0.041" in note for note in report.notes
     )
 
 

@@ -358,6 +358,7 @@ def test_crossed_segments_at_once(
     ran = howsure(*call, "--cluster", "id", "-o", "p.json")
     assert ran.code == 0
     assert "6 segments of ward,age:50, at once" in " ".join(ran.out.split())
+    assert "with probability 95.00 %, in each segment" in " ".join(ran.out.split())
     decided = [json.loads(line) for line in howsure("decide", "p.json", "n.csv").out.splitlines()]
     assert [row["segment"] for row in decided] == ["A × below 50", "C × below 50", "Z × below 50"]
     assert [row["decision"] for row in decided] == ["accept", "defer", "defer"]

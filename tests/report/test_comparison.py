@@ -244,7 +244,7 @@ def test_text_markdown_and_page_hold_the_ranking(pair: dict[str, Predictions]) -
             "strong": replace(pair["strong"], group=None),
         }
     )
-    assert "strong ranks best by AURC, significantly ahead of the others." in found.to_text()
+    assert "strong ranks best by AURC, significantly ahead of the other." in found.to_text()
     assert "weak\\|\\<b\\>" in found.to_markdown()
     assert "<b>" not in found.to_html()
     assert found._repr_html_().startswith("<iframe")

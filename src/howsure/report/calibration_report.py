@@ -32,7 +32,7 @@ from howsure.calibrators.per_label import apply_per_label
 from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.read_options import BOUNDARY_DISTANCE
-from howsure.report.render.sentences import format_percent
+from howsure.report.render.sentences import format_percent, get_meaning
 from howsure.report.report import save_text
 from howsure.report.report_types import (
     CalibrationData,
@@ -413,17 +413,18 @@ def _note_harm(
     not_lower: list[str] = []
     worse: list[str] = []
     for change in changes:
+        number = get_meaning(change.metric).title
         values = f"{change.before[0]:.4g} became {change.after[0]:.4g}"
         is_purpose = change.metric in PURPOSE_METRICS
         if is_purpose and change.verdict == "unclear" and change.difference[0] > 0:
             not_lower.append(
-                f"{name} did not lower {change.metric} on the test set: {values}, "
+                f"{name} did not lower {number} on the test set: {values}, "
                 "though the limits of the difference include 0."
             )
         if change.verdict == "worse" and change.metric not in in_findings:
             difference = format_number_cell(change.difference, "+")
             worse.append(
-                f"{name} made {change.metric} worse on the test set: {values} (difference {difference})."
+                f"{name} made {number} worse on the test set: {values} (difference {difference})."
             )
     return not_lower + worse
 
@@ -437,8 +438,9 @@ def _note_unlike_sets(
             metric = getattr(metrics, change.metric)
             if not evaluate_metric(metric, calibrator(val)) < evaluate_metric(metric, val):
                 return []
+            number = get_meaning(change.metric).title
             return [
-                f"{change.metric} fell on the validation set and rose on the test set: the two sets are not alike."
+                f"{number} fell on the validation set and rose on the test set: the two sets are not alike."
             ]
     return []
 

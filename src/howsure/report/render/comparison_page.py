@@ -162,7 +162,8 @@ def write_verdict(data: ComparisonData) -> str:
     tied = [row["name"] for row in others if not row["behind"]["clear"]]
     sentences: list[str] = []
     if not tied:
-        sentences.append(f"{best['name']} ranks best by AURC, significantly ahead of the others.")
+        rest = "the others" if others[1:] else "the other"
+        sentences.append(f"{best['name']} ranks best by AURC, significantly ahead of {rest}.")
     alike = [row["name"] for row in others if row["behind"]["low"] == row["behind"]["high"] == 0]
     unlike = [name for name in tied if name not in alike]
     if alike:

@@ -328,6 +328,8 @@ def _write_sentences(plan: PlanData) -> list[str]:
             said = f"bound      risk below {bound} with probability {sure}"
             if plan["by"] is None:
                 said += ", at this threshold alone"
+            elif plan.get("segments"):
+                said += ", in each segment"
             lines.append(said)
         if not guarantee["feasible"]:
             needed, unit, have = guarantee["labels_needed"], labelled, f"{n} {labelled}"
