@@ -39,6 +39,21 @@ def test_a_guess_that_reads_the_file(name: str, tmp_path: Path) -> None:
     assert read(path, options=proposal).correct.size
 
 
+@pytest.mark.parametrize("at", [0.5, 0.9])
+def test_a_probability_that_the_answers_were_cut_from(tmp_path: Path, at: float) -> None:
+    """It was guessed to say how sure the answer is, and the time to be the label."""
+    rng = np.random.default_rng(3)
+    p = rng.random(300).round(2)
+    rows = zip(p, (p > at).astype(int), (rng.random(300) < p).astype(float), strict=True)
+    lines = [f"2018-01-{i % 28 + 1:02},{i % 80},{a},{b},{c}" for i, (a, b, c) in enumerate(rows)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["day,age,y_pred_proba,y_pred,repaid", *lines]) + "\n")
+    proposal = propose_options(path, ReadOptions())
+    assert proposal is not None
+    assert proposal.names == {"probs": "y_pred_proba", "labels": "repaid"}
+    assert proposal.answers == (None if at == 0.5 else "file")
+
+
 def test_arrays_without_names(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     np.savez(path, np.array([[2.0, -1.0], [0.5, 3.0]]), np.array([0, 0]))

@@ -14,6 +14,7 @@ from howsure.formats.column_names import (
     SUGGESTION_COLUMNS,
     SUGGESTION_ROWS,
     VALUES,
+    FoundNumbers,
     find_numbers,
     list_texts,
 )
@@ -122,6 +123,24 @@ def _guess_arrays(contents: Contents, options: ReadOptions) -> Iterator[ReadOpti
                     yield replace(options, names={kind: name, "labels": other, **options.names})
 
 
+def _cuts_answers(found: FoundNumbers, name: str) -> bool:
+    """Whether the answers are 1 from some value of a column on and 0 below: that is the probability
+    of class 1, and does not say how sure the answers are.
+    """
+    column = found.numbers[name]
+    for other, part in found.parts.items():
+        if part == "prediction" and other in found.numbers and len(column) >= TELLING_ANSWERS:
+            ones = found.numbers[other] == 1
+            if set(found.numbers[other].tolist()) == {0, 1}:
+                return bool(column[~ones].max() < column[ones].min())
+    return False
+
+
+def _list_classes(contents: Contents, name: str) -> set[str]:
+    """The classes of a column; pandas writes whole numbers beside gaps as 1.0."""
+    return {text.removesuffix(".0") for text in list_texts(contents.entries[name])}
+
+
 def _guess_columns(contents: Contents, options: ReadOptions) -> Iterator[ReadOptions]:
     """Names for the values of a table and for what says right or wrong, the likeliest first."""
     names = list(contents.entries)[:SUGGESTION_COLUMNS]
@@ -146,9 +165,13 @@ def _guess_columns(contents: Contents, options: ReadOptions) -> Iterator[ReadOpt
         values.append({"logprobs": ",".join(found.logs)})
     judged = any(name.strip().lower() in RIGHT_NAMES for name in names)
     answered = judged or bool({"prediction", "correct"} & set(parts.values()))
+    cut: list[str] = []
     for name in shares:
         # Beside an answer a number says how sure that is, else how likely class 1 is.
         kinds = ("confidence", "probs") if answered else ("probs", "confidence")
+        if _cuts_answers(found, name):
+            kinds = ("probs",)
+            cut.append(name)
         values += [{kind: name} for kind in kinds]
     percentages: list[str] = []
     for name, column in found.numbers.items():
@@ -166,13 +189,24 @@ def _guess_columns(contents: Contents, options: ReadOptions) -> Iterator[ReadOpt
         ):
             values += [{"probs": name}, {"logits": name}]
     truths: list[dict[str, str]] = []
+    answers: set[str] = set()
+    for name, part in parts.items():
+        if part == "prediction":
+            answers = _list_classes(contents, name)
     for name in names:
         if name not in parts and name not in found.shares:
             classes = list_texts(contents.entries[name])
             if 2 <= len(classes) <= MOST_CLASSES:
-                truths.append({"labels": name})
-                if classes <= {"0", "1", "True", "False", "true", "false"}:
-                    at = 0 if name.strip().lower() in RIGHT_NAMES else len(truths)
+                # Labels have more classes in common with the answers than not; a time has none.
+                given = _list_classes(contents, name)
+                alike = len(given & answers) > len(given ^ answers)
+                if alike or not answers:
+                    truths.append({"labels": name})
+                called_right = name.strip().lower() in RIGHT_NAMES
+                if classes <= {"0", "1", "True", "False", "true", "false"} and (
+                    called_right or not alike
+                ):
+                    at = 0 if called_right else len(truths)
                     meaning = "loss" if name in found.unsure else "correct"
                     truths.insert(at, {meaning: name})
     for name, part in parts.items():
@@ -194,4 +228,7 @@ def _guess_columns(contents: Contents, options: ReadOptions) -> Iterator[ReadOpt
     for value in values:
         percent = options.percent or value.get("confidence") in percentages
         for truth in truths:
-            yield replace(options, names={**value, **truth, **options.names}, percent=percent)
+            guess = replace(options, names={**value, **truth, **options.names}, percent=percent)
+            yield guess
+            if value.get("probs") in cut:  # perhaps not at one half
+                yield replace(guess, answers=options.answers or "file")
