@@ -469,3 +469,18 @@ def test_several_segmentations_are_several_policies(howsure: Callable, val: Path
     assert howsure(*call, "-o", "p_{by}.json").code == 0
     for name in ("ward", "predicted"):
         assert howsure("decide", f"p_{name}.json", "pets.csv").code == 0
+
+
+@pytest.mark.parametrize("column", ["weight", "group"])
+def test_a_guarantee_that_is_refused_is_no_next_step(
+    howsure: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.5, 1, 400)
+    answers = {"confidence": confidence, "correct": rng.random(400) < confidence}
+    np.savez("plain.npz", **answers)
+    np.savez("other.npz", **answers, **{column: rng.integers(1, 5, 400)})
+    assert "howsure threshold plain.npz --risk" in howsure("evaluate", "plain.npz").out
+    assert "howsure threshold" not in howsure("evaluate", "other.npz").out
+    assert howsure("threshold", "other.npz", "--risk", "0.1").code != 0

@@ -222,8 +222,8 @@ def test_suggestions_say_how_many_get_none() -> None:
 
 
 def test_a_small_share_without_suggestions_is_not_said_to_be_zero() -> None:
-    made = Suggestions(level=0.95, cut=0.8, n=1000, short=0.9, none=0.002)
-    assert ", under 1 % get none" in made.to_text()
+    made = Suggestions(level=0.95, cut=0.8, n=1000, short=0.998, none=0.002)
+    assert "; over 99 % get at most 3, under 1 % get none" in made.to_text()
 
 
 def test_suggestions_of_classes_that_are_none() -> None:

@@ -82,11 +82,19 @@ class Suggestions:
         text += f"{self.level * 100:g} % of the deferred, on average"
         if self.n == 0:
             return f"{text}; nothing was deferred where they were made."
-        text += f"; {self.short * 100:.0f} % get at most {SHORT_LIST}"
+        text += f"; {_write_share(self.short)} get at most {SHORT_LIST}"
         if self.none > 0:
-            share = "under 1" if self.none < 0.01 else f"{self.none * 100:.0f}"
-            text += f", {share} % get none, which counts as every class"
+            text += f", {_write_share(self.none)} get none, which counts as every class"
         return f"{text}."
+
+
+def _write_share(share: float) -> str:
+    """Whole percent; 0 and 100 only where that is exact."""
+    if 0 < share < 0.01:
+        return "under 1 %"
+    if 0.99 < share < 1:
+        return "over 99 %"
+    return f"{share * 100:.0f} %"
 
 
 def split_halves(

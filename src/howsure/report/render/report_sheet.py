@@ -163,6 +163,8 @@ def suggest_steps(report: ReportData, *, page: bool = False, full: bool = False)
         return steps
     # Cells of several scores tell no single answer, which other commands need.
     has_scores = CELLS_NOTE not in origin.get("receipt", {}).get("notes", ())
+    # A guarantee that was not looked for, as with weights, is refused by the other command too.
+    refused = any(guarantee.get("why") for guarantee in report.get("guarantees", []))
     findings = {finding["name"] for finding in report["findings"]}
     ranks, calibrated = "does_not_rank" not in findings, report["calibration"] is not None
     calibrator = ""
@@ -192,7 +194,7 @@ def suggest_steps(report: ReportData, *, page: bool = False, full: bool = False)
         options = f"--loss dice --risk {possible[0]['risk']:g} --bound betting"
         command = f"howsure threshold {reading} {options} -o policy.json"
         steps.append(NextStep(run=command, why="which images need no reader"))
-    elif ranks and has_scores:
+    elif ranks and has_scores and not refused:
         # The lowest risk that the data allow for a good share of answers. A promise needs some
         # distance to what the data show, so 0.01 on the data allows 0.02.
         risk = "0.1"
