@@ -54,6 +54,15 @@ def test_a_probability_that_the_answers_were_cut_from(tmp_path: Path, at: float)
     assert proposal.answers == (None if at == 0.5 else "file")
 
 
+def test_free_answers_need_not_be_those_of_the_labels(tmp_path: Path) -> None:
+    lines = [f"city {i},{0.3 + i / 100},city {i + i % 3 * 100}" for i in range(60)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["prediction,confidence,capital", *lines]) + "\n")
+    proposal = propose_options(path, ReadOptions())
+    assert proposal is not None
+    assert proposal.names == {"labels": "capital"}
+
+
 def test_arrays_without_names(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     np.savez(path, np.array([[2.0, -1.0], [0.5, 3.0]]), np.array([0, 0]))

@@ -25,6 +25,7 @@ from howsure.predictions.class_labels import (
     UNSURE_ALIAS,
     is_one_of_two,
 )
+from howsure.predictions.given_answers import TELLING_ANSWERS
 from howsure.predictions.read_options import BOUNDARY_DISTANCE, VALUE_WORDS, ReadOptions
 
 Plan: TypeAlias = dict[str, tuple[str, ...]]  # part → names of the entries that play it
@@ -618,6 +619,19 @@ class FoundNumbers:
             return False
         total = sum(self.numbers[name] for name in columns)
         return bool(np.allclose(total, 1, atol=ROW_SUM_SLACK))
+
+    def cuts_answers(self, name: str) -> bool:
+        """Whether the answers are 1 from some value of a column on and 0 below: that is the
+        probability of class 1, and does not say how sure the answers are.
+        """
+        column = self.numbers[name]
+        for other, part in self.parts.items():
+            answers = self.numbers.get(other)
+            if part != "prediction" or answers is None or len(answers) < TELLING_ANSWERS:
+                continue
+            if set(answers.tolist()) == {0, 1}:
+                return bool(column[answers == 0].max() < column[answers == 1].min())
+        return False
 
 
 def find_numbers(contents: Contents) -> FoundNumbers:

@@ -123,19 +123,6 @@ def _guess_arrays(contents: Contents, options: ReadOptions) -> Iterator[ReadOpti
                     yield replace(options, names={kind: name, "labels": other, **options.names})
 
 
-def _cuts_answers(found: FoundNumbers, name: str) -> bool:
-    """Whether the answers are 1 from some value of a column on and 0 below: that is the probability
-    of class 1, and does not say how sure the answers are.
-    """
-    column = found.numbers[name]
-    for other, part in found.parts.items():
-        if part == "prediction" and other in found.numbers and len(column) >= TELLING_ANSWERS:
-            ones = found.numbers[other] == 1
-            if set(found.numbers[other].tolist()) == {0, 1}:
-                return bool(column[~ones].max() < column[ones].min())
-    return False
-
-
 def _list_classes(contents: Contents, name: str) -> set[str]:
     """The classes of a column; pandas writes whole numbers beside gaps as 1.0."""
     return {text.removesuffix(".0") for text in list_texts(contents.entries[name])}
@@ -169,7 +156,7 @@ def _guess_columns(contents: Contents, options: ReadOptions) -> Iterator[ReadOpt
     for name in shares:
         # Beside an answer a number says how sure that is, else how likely class 1 is.
         kinds = ("confidence", "probs") if answered else ("probs", "confidence")
-        if _cuts_answers(found, name):
+        if found.cuts_answers(name):
             kinds = ("probs",)
             cut.append(name)
         values += [{kind: name} for kind in kinds]
@@ -188,11 +175,28 @@ def _guess_columns(contents: Contents, options: ReadOptions) -> Iterator[ReadOpt
             text.startswith("[") for text in list_texts(contents.entries[name])
         ):
             values += [{"probs": name}, {"logits": name}]
+    truths = _guess_truths(contents, found, names, answered=answered)
+    for value in values:
+        percent = options.percent or value.get("confidence") in percentages
+        for truth in truths:
+            guess = replace(options, names={**value, **truth, **options.names}, percent=percent)
+            yield guess
+            if value.get("probs") in cut:  # perhaps not at one half
+                yield replace(guess, answers=options.answers or "file")
+
+
+def _guess_truths(
+    contents: Contents, found: FoundNumbers, names: list[str], *, answered: bool
+) -> list[dict[str, str]]:
+    """Names for what says right or wrong, the likeliest first."""
+    parts = found.parts
     truths: list[dict[str, str]] = []
     answers: set[str] = set()
     for name, part in parts.items():
         if part == "prediction":
             answers = _list_classes(contents, name)
+    if len(answers) > LISTED_CLASSES:  # free texts, which need not be those of the labels
+        answers = set()
     for name in names:
         if name not in parts and name not in found.shares:
             classes = list_texts(contents.entries[name])
@@ -203,9 +207,8 @@ def _guess_columns(contents: Contents, options: ReadOptions) -> Iterator[ReadOpt
                 if alike or not answers:
                     truths.append({"labels": name})
                 called_right = name.strip().lower() in RIGHT_NAMES
-                if classes <= {"0", "1", "True", "False", "true", "false"} and (
-                    called_right or not alike
-                ):
+                may_be_right = classes <= {"0", "1", "True", "False", "true", "false"}
+                if may_be_right and (called_right or not alike):
                     at = 0 if called_right else len(truths)
                     meaning = "loss" if name in found.unsure else "correct"
                     truths.insert(at, {meaning: name})
@@ -225,10 +228,4 @@ def _guess_columns(contents: Contents, options: ReadOptions) -> Iterator[ReadOpt
                 and all(map(is_whole, classes))
             ):
                 truths.insert(1, {"classes": ",".join(sorted(classes, key=int))})
-    for value in values:
-        percent = options.percent or value.get("confidence") in percentages
-        for truth in truths:
-            guess = replace(options, names={**value, **truth, **options.names}, percent=percent)
-            yield guess
-            if value.get("probs") in cut:  # perhaps not at one half
-                yield replace(guess, answers=options.answers or "file")
+    return truths

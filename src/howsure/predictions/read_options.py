@@ -109,6 +109,16 @@ class ReadOptions:
         columns = self.names.get(part)
         return columns if isinstance(columns, str) else None
 
+    def leave_out(self, part: str) -> ReadOptions:
+        """The same without a part that stands beside the values.
+
+        >>> "weight" in ReadOptions().leave_out("weight").beside
+        False
+        """
+        beside = tuple(one for one in self.beside if one != part)
+        names = {one: columns for one, columns in self.names.items() if one != part}
+        return replace(self, beside=beside, names=names)
+
     def read_values_like(self, stored: ReadOptions | None) -> ReadOptions:
         """The same with what `stored` says of the values, where nothing is said here.
 

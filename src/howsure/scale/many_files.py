@@ -155,9 +155,9 @@ def evaluate_files(
     mapped = map or workers.threads(min(MAX_THREADS, os.cpu_count() or 1))
     task = partial(load_or_summarise, folder=folder)
     result = gather(job, partial(task, settings=settings), mapped, progress)
-    if _has_equal_weights(result, job):
+    if result.has_equal_weights and len(result.parts) == len(job.parts):
         # They weigh nothing, and what is weighted has no guarantee: all is read without them.
-        settings = replace(settings, options=_leave_out_weights(options))
+        settings = replace(settings, options=options.leave_out("weight"))
         result = gather(job, partial(task, settings=settings), mapped, progress)
     if result.summary is None:
         of_split = "" if options.split is None else f" of the split {options.split!r}"
@@ -201,20 +201,6 @@ def _compare_beginnings(files: Sequence[str], options: ReadOptions) -> None:
         if same:
             name, other = PurePosixPath(first_path).name, PurePosixPath(path).name
             raise SameRows.of(name, other, f"begin with the same {part.n:,} rows ({same})")
-
-
-def _has_equal_weights(result: PartResult, job: Job) -> bool:
-    """Whether all parts were read, and all their samples have the same weight."""
-    if result.summary is None or len(result.parts) < len(job.parts):
-        return False
-    t = result.summary.tally
-    return t.weighted and t.equal_weights
-
-
-def _leave_out_weights(options: ReadOptions) -> ReadOptions:
-    beside = tuple(part for part in options.beside if part != "weight")
-    names = {part: columns for part, columns in options.names.items() if part != "weight"}
-    return replace(options, beside=beside, names=names)
 
 
 # Planning.

@@ -269,6 +269,14 @@ class PartResult:
             size += self.details.size
         return size
 
+    @property
+    def has_equal_weights(self) -> bool:
+        """Whether samples have weights, all of them the same."""
+        if self.summary is None:
+            return False
+        t = self.summary.tally
+        return t.weighted and t.equal_weights
+
     def __add__(self, other: PartResult) -> PartResult:
         return merge_results([self, other])
 
