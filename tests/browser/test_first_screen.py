@@ -83,6 +83,15 @@ def test_a_phone_shows_two_sections_and_opens_the_others(show: Any, demo: hs.Rep
     assert p.script("return document.querySelector('[data-metric=aurc]').checkVisibility()")
 
 
+def test_the_button_that_folds_stays_in_its_heading(show: Any, demo: hs.Report) -> None:
+    p = show(html=demo.to_html(), width=390)
+    outside = p.script(
+        "return [...document.querySelectorAll('h2 .fold')].filter((b) => "
+        "b.getBoundingClientRect().bottom > b.parentElement.getBoundingClientRect().bottom + 1).length"
+    )
+    assert outside == 0
+
+
 def test_a_link_opens_its_section(show: Any, demo: hs.Report) -> None:
     p = show(html=demo.to_html(), width=390)
     p.script("document.querySelector(\"#contents a[href='#pictures']\").click()")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from howsure import InputError, Predictions, aurc, auroc, compare, tally
+from howsure import InputError, Predictions, aurc, auroc, compare, evaluate, tally
 from howsure.bounds import clopper_pearson_interval
 from howsure.report.leaderboard import find_pareto_front, measure_separation
 from howsure.report.render.comparison_page import shorten_names
@@ -330,7 +330,24 @@ def test_identical_models_are_unchanged_and_said_to_be() -> None:
         assert [difference[key] for key in ("value", "low", "high")] == [0, 0, 0]
     text = " ".join(compared.to_text().split())
     assert "one, two give the same answers with the same confidence." in text
+    assert "+0" not in text
     assert compared.data["ties"] == []
+
+
+def test_scores_of_one_model_are_not_called_models(pair: dict[str, Predictions]) -> None:
+    preds = next(iter(pair.values()))
+    text = compare({name: (preds, name) for name in ("max_prob", "entropy")}).to_text()
+    assert text.startswith("2 scores on the same ")
+    assert "May these scores be compared by it?" in text
+    assert compare(pair).to_text().startswith("2 models on the same ")
+
+
+def test_a_percent_sign_stays_with_its_number_on_pages_alone(pair: dict[str, Predictions]) -> None:
+    report = evaluate(next(iter(pair.values())))
+    verdict = report.to_html().split('<p class="verdict">')[1].split("</p>")[0]
+    assert "\u00a0%" in verdict
+    assert " %" not in verdict
+    assert "\u00a0" not in report.to_text()
 
 
 def test_an_equal_aurc_is_nobodys_lead() -> None:

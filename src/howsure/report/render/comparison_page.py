@@ -94,6 +94,7 @@ Place = tuple[float, float]  # pixels from the left and from the top
 
 def build_comparison_sheet(data: ComparisonData) -> Sheet:
     """Everything that is printed of a comparison."""
+    what = _name_compared(data)
     tables = [_build_leaderboard(data)]
 
     # All numbers with their limits; those that would be unfair are left out.
@@ -110,7 +111,7 @@ def build_comparison_sheet(data: ComparisonData) -> Sheet:
     tables.append(
         TextTable(
             title=INTERVALS_TITLE,
-            head=["model", *(_format_title(data, name) for name in fair)],
+            head=[what, *(_format_title(data, name) for name in fair)],
             rows=[list(row) for row in zip(names, *columns, strict=True)],
             note=f"{explain_missing(unknown)} {WITHOUT_INTERVAL_NOTE}".strip(),
         )
@@ -128,7 +129,7 @@ def build_comparison_sheet(data: ComparisonData) -> Sheet:
             clear = "significant" if difference["clear"] else ""
             cells = _format_gap(name, difference, decimals)
             rows.append([models, get_meaning(name).title, *cells, clear])
-    head = ["models", "number", "difference", "interval", ""]
+    head = [f"{what}s", "number", "difference", "interval", ""]
     note, title = "Significant: after correction for all pairs.", PAIRS_TITLE
     if "unpaired" in data:
         title = UNPAIRED_TITLE
@@ -142,18 +143,23 @@ def build_comparison_sheet(data: ComparisonData) -> Sheet:
     for (is_fair, why), named in titles.items():
         rows.append([", ".join(named), "yes" if is_fair else "no", why])
     head = ["number", "fair", "why"]
-    tables.append(TextTable(title="May these models be compared by it?", head=head, rows=rows))
+    tables.append(TextTable(title=f"May these {what}s be compared by it?", head=head, rows=rows))
 
     tables += _build_further_tables(data)
     groups = f" in {data['groups']:,} groups" if "groups" in data else ""
     same = "" if "unpaired" in data else "the same "
     headline = (
-        f"{len(data['models'])} models on {same}{data['n']:,} samples{groups} · "
+        f"{len(data['models'])} {what}s on {same}{data['n']:,} samples{groups} · "
         f"{format_level(data['level'])} intervals"
     )
     shown = [table for table in tables if table.rows]
     findings = [finding["text"] for finding in data.get("findings", [])]
     return Sheet(headline=headline, sentences=[write_verdict(data), *findings], tables=shown)
+
+
+def _name_compared(data: ComparisonData) -> str:
+    """What is compared: scores of one model are called by their names."""
+    return "score" if all(row["name"] == row["score"] for row in data["models"]) else "model"
 
 
 def write_verdict(data: ComparisonData) -> str:
@@ -256,7 +262,7 @@ def _build_leaderboard(data: ComparisonData) -> TextTable:
     if len(rows) > 2 and "unpaired" not in data:
         alone = "; not corrected for multiple comparisons"
     head = [
-        "model",
+        _name_compared(data),
         *(_format_title(data, name) for name in names),
         "AURC, gap to the best",
         "interval",
@@ -280,9 +286,13 @@ def _format_title(data: ComparisonData, metric: str) -> str:
 
 
 def _format_gap(name: str, d: Difference, decimals: int | None) -> list[str]:
-    """A difference and its limits; the best is behind nobody."""
+    """A difference and its limits; the best is behind nobody, and of the same answers with the same
+    confidence nothing is uncertain.
+    """
     if d["low"] is None and not d["value"]:
         return ["", ""]
+    if d["low"] == d["high"] == 0:
+        return ["0", ""]
     return [*format_difference(name, d, decimals)]
 
 
