@@ -48,7 +48,7 @@ def test_nothing_says_calibrate_afterwards_and_pictures_show_both(
     for after in (found.calibrator(test), weak):
         report = evaluate(after, before=test)
         report.data["calibration"] = found.to_dict()
-        html = report.to_html()
+        html = report.to_html().replace("\u00a0%", " %")
         text = re.sub(r"<(script|style).*?</\1>|<[^>]+>", " ", html, flags=re.S)
         assert "calibrate it" not in text
         assert "howsure calibrate --fit" not in text

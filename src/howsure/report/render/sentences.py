@@ -306,7 +306,9 @@ def explain_metric(name: str, entry: Entry, shared: Iterable[str] = ()) -> str:
     parts = [get_meaning(name).says]
     if "anchors" in entry:
         decimals = find_decimals([entry]) or 4
-        random, best = (format_decimals(entry["anchors"][end], decimals) for end in ("random", "best"))
+        random, best = (
+            format_decimals(entry["anchors"][end], decimals) for end in ("random", "best")
+        )
         parts.append(f"random order would give {random}, the best possible {best}")
     if "floor" in entry:
         floor = format_decimals(entry["floor"], find_decimals([entry]))
