@@ -54,6 +54,7 @@ def test_the_file_or_the_probabilities_may_answer(table: Callable[..., Path]) ->
     argmax = hs.read(path, options=ReadOptions(answers="argmax"))
     assert argmax.correct.tolist() == [True, True, True]
     own = hs.read(path, options=ReadOptions(answers="file"))
+    assert "right = 'prediction' against 'label'" in str(own.receipt)
     assert own.correct.tolist() == [False, True, False]
     np.testing.assert_allclose(own.confidence, [0.1, 0.8, 0.3])
 

@@ -97,6 +97,7 @@ def build_receipt(contents: Contents, options: ReadOptions) -> Receipt:
         notes=notes,
         of_class_1=of_class_1,
         multilabel=options.multilabel,
+        own_answers=options.answers == "file",
         asked=contents.asked,
         field=contents.asked is not None and options.kind == "confidence",
     )

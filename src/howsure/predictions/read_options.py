@@ -226,6 +226,7 @@ class Receipt:
     notes: tuple[str, ...] = ()
     of_class_1: bool = False  # two classes have one number, that of class 1
     multilabel: bool = False
+    own_answers: bool = False  # those of the file count, not the most probable classes
     asked: Asked | None = None  # of a decision model's log
     field: bool = False  # its confidence is a field as given, not a probability of being right
 
@@ -237,6 +238,8 @@ class Receipt:
             answer = "most probable class"
             if self.multilabel:
                 answer = "each label above one half"
+            elif self.own_answers and "prediction" in self.columns:
+                answer = quote_columns(self.columns["prediction"])
             return labels and f"{answer} against {labels}"
         if "correct" in self.columns:
             return quote_columns(self.columns["correct"])
