@@ -132,7 +132,7 @@ def test_decisions_of_a_run_that_was_killed_are_known_again(run: Callable[..., A
 def test_what_does_not_fit_is_said(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feedback, "WAITING_ROWS", 10)
+    monkeypatch.setattr(feedback, "WAITING_LABELS", 10)
     write_labels("gold.csv")
     options = ("--guarantee", "kept.json", "--labels", "gold.csv", "--join", "case=key")
     code, err = run("policy.json", "new.csv", "-o", "out.jsonl", *options)

@@ -273,7 +273,12 @@ def read_frame(frame: object, given: ColumnNames, *, multilabel: bool = False) -
     columns = [str(key) for key in keys]  # pandas allows anything as a name
     key_of = dict(zip(columns, keys, strict=True))
     times = Counter(columns)
-    given = {part: _to_texts(names) for part, names in given.items()}
+    given = dict(given)
+    for part, names in given.items():
+        if isinstance(names, list | tuple):
+            given[part] = tuple(str(name) for name in cast("Sequence[object]", names))
+        else:
+            given[part] = str(names)
     for part, names in given.items():
         for name in _to_list(names):
             if name not in columns:
@@ -335,13 +340,6 @@ def _list_keys(frame: object) -> list[object]:
         return list(cast("Mapping[object, object]", frame))
     names: object = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
     return list(cast("Sequence[object]", names))
-
-
-def _to_texts(names: object) -> str | tuple[str, ...]:
-    """Names of columns as texts."""
-    if isinstance(names, list | tuple):
-        return tuple(str(name) for name in cast("Sequence[object]", names))
-    return str(names)
 
 
 def _to_list(names: str | Sequence[str]) -> tuple[str, ...]:

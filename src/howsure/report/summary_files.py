@@ -97,22 +97,17 @@ def load_summary(file: str | PathLike[str] | IO[bytes]) -> Summary:
             parts += by_value.values()
         for t in (*parts, s.uncertainty, s.positive):
             if t is not None:
-                _check_rows(t)
+                score, count, loss = t.score, t.count, t.loss
+                if not (score[1:] < score[:-1]).all() or not len(score) == len(count) == len(loss):
+                    raise ValueError("rows that are not sorted")
+                if not ((count > 0) & (loss >= 0) & (loss <= count)).all():
+                    raise ValueError("counts that cannot be")
     except InputError:
         raise
     except (*DAMAGE_ERRORS, AttributeError, IndexError) as e:
         why = str(e).splitlines()[0] if str(e) else type(e).__name__
         raise InputError(f"{path.name} is a damaged summary ({why}); make it again.") from None
     return s
-
-
-def _check_rows(t: Tally) -> None:
-    """Raise where rows are not sorted, or more answers are wrong than there are."""
-    score, count, loss = t.score, t.count, t.loss
-    if not (score[1:] < score[:-1]).all() or not len(score) == len(count) == len(loss):
-        raise ValueError("rows that are not sorted")
-    if not ((count > 0) & (loss >= 0) & (loss <= count)).all():
-        raise ValueError("counts that cannot be")
 
 
 def encode_json(value: object) -> Array:

@@ -39,7 +39,7 @@ from howsure.serving.journal import ServingError, StateFile, decision_lines
 Report: TypeAlias = Callable[[str], None]
 OnBad: TypeAlias = Literal["stop", "skip"]
 LATE_DECISIONS = 1 << 16  # a label for a decision further back than this is late
-WAITING_ROWS = 1 << 14  # decisions that wait for a label, and labels that wait for a decision
+WAITING_LABELS = 1 << 14  # decisions that wait for a label, and labels that wait for a decision
 # How many times the promised risk each gambler against it believes in.
 BROKEN_FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 KEPT_FACTORS = (0.0, 0.25, 0.5, 0.75)  # the same of those who believe that it is kept
@@ -172,7 +172,7 @@ class LabelFeed:
         self._decided[name] = {"id": name, **decision}
         if name in self._early:
             self._met.append((self._decided[name], self._early.pop(name)))
-        if len(self._decided) > WAITING_ROWS:
+        if len(self._decided) > WAITING_LABELS:
             del self._decided[next(iter(self._decided))]
             self._forgotten_decisions += 1
 
@@ -217,7 +217,7 @@ class LabelFeed:
                 got = "is not a decision with its label"
                 hint = 'add "correct": 0 or 1 to the lines of decide'
                 self._refuse(InputError(row.where, got=got, hint=hint))
-        while len(self._early) > WAITING_ROWS:
+        while len(self._early) > WAITING_LABELS:
             del self._early[next(iter(self._early))]
             self._forgotten_labels += 1
         return labelled, read
@@ -235,12 +235,12 @@ class LabelFeed:
         if self._forgotten_labels:
             self.report(
                 f"{name}: labels forgotten because no decision came with their id: "
-                f"{self._forgotten_labels:,} (the last {WAITING_ROWS:,} are remembered)."
+                f"{self._forgotten_labels:,} (the last {WAITING_LABELS:,} are remembered)."
             )
         if self._forgotten_decisions:
             self.report(
                 f"{name}: decisions forgotten before a label came: {self._forgotten_decisions:,} "
-                f"(the last {WAITING_ROWS:,} are remembered); their labels count as lines of "
+                f"(the last {WAITING_LABELS:,} are remembered); their labels count as lines of "
                 'decisions with "correct" added.'
             )
 
