@@ -266,7 +266,7 @@ def draw_odds(report: ReportData) -> Picture | None:
     marks.append(f.draw_dots(c["x"], c["y"], "small c0"))
     read = "How much better a bet becomes when the score is known: one dot per hundredth of the answers."
     if infinite:
-        read += f" Pale, at the top: {len(infinite)} that are infinite, all right or all wrong."
+        read += f" Faint, at the top: {len(infinite)} that are infinite, all right or all wrong."
     series, legend = _pair_with_before(report["score"], c, before)
     caption = Caption(
         name="odds",
