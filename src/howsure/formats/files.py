@@ -261,6 +261,12 @@ def open_runs(
     if file.log is not None:
         for doubt in file.log.doubts:
             warnings.warn(f"{path.name}: {doubt}.", stacklevel=3)
+        if truth is None and "labels" in options.names and file.log.gold is None:
+            raise InputError(
+                path.name,
+                got="is a log that says itself what is right, so its labels cannot be named",
+                hint="leave out --name labels=…, or give labels of your own by --labels FILE",
+            )
     return file.runs, file.resolve_options(options)
 
 

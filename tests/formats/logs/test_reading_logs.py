@@ -349,3 +349,13 @@ def test_both_accuracies_are_said(run: Callable[..., Any]) -> None:
     )[2]
     assert "5,991 of 6,000 questions are answered (9 unparseable)" in err
     assert "accuracy 0.6466 when answering, 0.6457 with no answer counted as wrong" in err
+
+
+def test_a_log_that_grades_itself_takes_no_named_labels(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = ["correct_answer,extracted_answer,category,verbal_confidence"]
+    rows += [f"A,{'AB'[i % 4 == 0]},maths,0.{5 + i % 5}" for i in range(40)]
+    path.write_text("\n".join(rows) + "\n")
+    assert hs.read(path).correct.sum() == 30
+    with pytest.raises(hs.InputError, match=r"says itself what is right.* leave out --name labels"):
+        hs.read(path, names={"labels": "category"})
