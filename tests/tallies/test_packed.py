@@ -1,5 +1,7 @@
 """Packed tallies against rows made one by one: scores of both signs, pieces, running sums."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -9,20 +11,26 @@ from howsure.tallies.counted import count_scores
 from howsure.tallies.packed_keys import PackedTally, pack_signed
 from howsure.tallies.row_tally import RowTally, count_rows
 
-RNG = np.random.default_rng(5)
 SCORES = {
-    "of both signs": lambda n: RNG.normal(size=n),
-    "with ties": lambda n: np.round(2 * RNG.normal(size=n)),
-    "negative": lambda n: -RNG.exponential(size=n),
-    "of any size": lambda n: RNG.normal(size=n) * 10.0 ** RNG.integers(-300, 280, n),
-    "of single precision": lambda n: RNG.normal(size=n).astype(np.float32).astype(np.float64),
-    "with zeros": lambda n: np.where(RNG.random(n) < 0.3, 0.0, 30 * RNG.normal(size=n)),
-    "tiny": lambda n: RNG.integers(-3, 4, n) * 5e-324,
+    "of both signs": lambda rng, n: rng.normal(size=n),
+    "with ties": lambda rng, n: np.round(2 * rng.normal(size=n)),
+    "negative": lambda rng, n: -rng.exponential(size=n),
+    "of any size": lambda rng, n: rng.normal(size=n) * 10.0 ** rng.integers(-300, 280, n),
+    "of single precision": lambda rng, n: rng.normal(size=n).astype(np.float32).astype(np.float64),
+    "with zeros": lambda rng, n: np.where(rng.random(n) < 0.3, 0.0, 30 * rng.normal(size=n)),
+    "tiny": lambda rng, n: rng.integers(-3, 4, n) * 5e-324,
 }
 
 
-def both(kind: str, n: int) -> tuple[PackedTally | None, RowTally]:
-    score, wrong = SCORES[kind](n) + 0.0, RNG.random(n) < 0.3
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Numbers of a test that do not depend on the tests before it."""
+    return np.random.default_rng(5)
+
+
+def both(kind: str, n: int, seed: int) -> tuple[PackedTally | None, RowTally]:
+    rng = np.random.default_rng((seed, n))
+    score, wrong = SCORES[kind](rng, n) + 0.0, rng.random(n) < 0.3
     score[0] = min(score[0], -5e-324)
     return pack_signed(score, wrong), count_rows(score, wrong)
 
@@ -30,8 +38,8 @@ def both(kind: str, n: int) -> tuple[PackedTally | None, RowTally]:
 @pytest.mark.parametrize("kind", SCORES)
 def test_scores_of_both_signs_are_those_of_rows(kind: str) -> None:
     found = 0
-    for n in (1, 2, 3, 20, 150, 300):
-        a, b = both(kind, n)
+    for n, seed in product((1, 2, 3, 20, 150, 300), range(5)):
+        a, b = both(kind, n, seed)
         if a is None:
             continue
         found += 1
@@ -79,8 +87,8 @@ def test_scores_that_span_too_much_are_rows() -> None:
     assert isinstance(tally([-1.0, 0.0, 1.0], correct=~wrong), PackedTally)
 
 
-def test_sums_of_tallies_with_signs_are_those_of_all_samples() -> None:
-    score, right = np.round(RNG.normal(size=90), 1), RNG.random(90) < 0.7
+def test_sums_of_tallies_with_signs_are_those_of_all_samples(rng: np.random.Generator) -> None:
+    score, right = np.round(rng.normal(size=90), 1), rng.random(90) < 0.7
     whole = tally(score, correct=right)
     for parts in ((slice(0, 40), slice(40, 90)), (score >= 0, score < 0)):
         a, b = (tally(score[p], correct=right[p]) for p in parts)
@@ -91,12 +99,12 @@ def test_sums_of_tallies_with_signs_are_those_of_all_samples() -> None:
 
 @pytest.mark.parametrize("digits", [0, 1, 2, 12])
 def test_pieces_and_running_sums_do_without_rows(
-    digits: int, monkeypatch: pytest.MonkeyPatch
+    digits: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packed_keys, "PIECE_ROWS", 7)
     monkeypatch.setattr(packed_keys, "KEY_CHUNK", 16)
     for n, kind in ((1, np.float64), (5, np.float32), (200, np.float64), (300, np.float32)):
-        score, wrong = np.round(RNG.normal(size=n), digits).astype(kind), RNG.random(n) < 0.4
+        score, wrong = np.round(rng.normal(size=n), digits).astype(kind), rng.random(n) < 0.4
         score = np.abs(score) if kind is np.float32 else score
         t, rows = tally(score, correct=~wrong), count_rows(score.astype(np.float64) + 0.0, wrong)
         pieces = list(t.pieces())
@@ -106,7 +114,7 @@ def test_pieces_and_running_sums_do_without_rows(
             made = np.concatenate(column)
             np.testing.assert_array_equal(made, getattr(rows, name))
             assert made.dtype == getattr(rows, name).dtype
-        some = np.unique(RNG.integers(0, rows.distinct, 9))
+        some = np.unique(rng.integers(0, rows.distinct, 9))
         for bottom_up in (False, True):
             found = t.running(some, bottom_up=bottom_up)
             for x, y in zip(found, rows.running(some, bottom_up=bottom_up), strict=True):
@@ -119,11 +127,11 @@ def test_pieces_and_running_sums_do_without_rows(
 @pytest.mark.parametrize("distinct", [1, 3, 40, 5000])
 @pytest.mark.parametrize("chunk", [4, 1 << 16])
 def test_tied_rows_are_those_of_more_than_one_sample(
-    distinct: int, chunk: int, monkeypatch: pytest.MonkeyPatch
+    distinct: int, chunk: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packed_keys, "KEY_CHUNK", chunk)
     for n in (1, 2, 7, 100):
-        score, wrong = RNG.integers(0, distinct, n) / 8192, RNG.random(n) < 0.3
+        score, wrong = rng.integers(0, distinct, n) / 8192, rng.random(n) < 0.3
         rows = count_rows(score, wrong)
         ends, many = np.cumsum(rows.count), rows.count > 1
         for found in (tally(score, correct=~wrong), rows, count_scores(score, wrong)):

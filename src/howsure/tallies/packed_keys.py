@@ -326,6 +326,8 @@ class PackedTally(Tally):
             last, some = round_down_to_bits(given, self.keys.itemsize), given >= 0
         else:
             last, some = self.signs.find_last_number(given)
+            # A score far above all others has a number that the shift below would cut.
+            last = np.minimum(last, self.keys[-1] >> 1)
         # The largest key that is not above the score is that of a wrong answer.
         below = np.searchsorted(self.keys, last << 1 | 1, side="right")
         return self.n - np.where(some, below, 0)
