@@ -31,6 +31,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 # Until a scheduler must answer, which takes long where all cores are busy.
+CLOSING_SECONDS = 1.0  # in which a client that is left ends
 CONNECT_SECONDS = 15.0
 NO_WORKER_SECONDS = 30.0  # without any worker until a job is given up
 POLL_SECONDS = 0.05  # between looks at the cluster
@@ -150,8 +151,14 @@ def _connect_client(distributed: Any, address: str) -> Any:
     results: list[Any] = []
 
     def connect() -> None:
+        make = partial(distributed.Client, address, timeout=CONNECT_SECONDS, set_as_default=False)
         try:
-            client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+            try:
+                client = make()
+            except AssertionError:
+                # One of the library's own: an earlier client of this process is still closing.
+                time.sleep(CLOSING_SECONDS)
+                client = make()
             results.append(client)
         except Exception as e:  # whatever another server makes of it
             results.append(e)
